@@ -1,0 +1,57 @@
+"""The errors this package raises; every message says what to do next."""
+
+from collections.abc import Mapping
+
+
+class AgentMemoryError(Exception):
+    """Base class of every error this package raises on purpose."""
+
+
+class ConfigurationError(AgentMemoryError, ValueError):
+    """Something was set up wrongly: a missing scope variable, store, model or extra."""
+
+
+class IndexMismatchError(ConfigurationError):
+    """A store file was written with another embedding model, size, distance or field list."""
+
+
+class StorageError(AgentMemoryError, OSError):
+    """A store file cannot be opened, read or written."""
+
+
+class SchemaVersionError(StorageError):
+    """A store file was written by a newer version of this package."""
+
+
+class CorruptStoreError(StorageError):
+    """A store file is damaged: SQLite reports that it is not a sound database."""
+
+
+class ConflictError(AgentMemoryError, RuntimeError):
+    """A conditional write found another version than it expected; nothing was written.
+
+    Attributes:
+        conflicts: For each `(namespace, key)` that differed, the pair of the expected and the
+            found version (None means that the item does not exist).
+    """
+
+    def __init__(
+        self,
+        conflicts: Mapping[tuple[tuple[str, ...], str], tuple[int | None, int | None]],
+    ) -> None:
+        self.conflicts = dict(conflicts)
+        (namespace, key), (expected, found) = next(iter(self.conflicts.items()))
+        more = f" (and {len(self.conflicts) - 1} more)" if len(self.conflicts) > 1 else ""
+        msg = (
+            f"Item {key!r} in {namespace} was expected at version {expected} but is at {found}"
+            f"{more}; nothing was written. Read it again and decide anew."
+        )
+        super().__init__(msg)
+
+
+class MemoryNotFoundError(AgentMemoryError, LookupError):
+    """No memory with this key exists in this namespace."""
+
+
+class ConversationFormatError(AgentMemoryError, ValueError):
+    """A file of conversations cannot be read as one of the supported formats."""
