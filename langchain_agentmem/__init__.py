@@ -1,0 +1,60 @@
+"""Every published agent-memory architecture for LangChain and LangGraph behind one interface."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from langchain_agentmem._version import __version__
+
+if TYPE_CHECKING:
+    from langchain_agentmem.errors import AgentMemoryError as AgentMemoryError
+    from langchain_agentmem.errors import ConfigurationError as ConfigurationError
+    from langchain_agentmem.errors import ConflictError as ConflictError
+    from langchain_agentmem.items import MemoryItem as MemoryItem
+    from langchain_agentmem.items import MemoryOperation as MemoryOperation
+    from langchain_agentmem.items import StoredMemory as StoredMemory
+    from langchain_agentmem.memories.base import Memory as Memory
+    from langchain_agentmem.memories.base import MemoryState as MemoryState
+    from langchain_agentmem.memories.base import Recall as Recall
+    from langchain_agentmem.memories.rag import RAGMemory as RAGMemory
+    from langchain_agentmem.scopes import NamespaceTemplate as NamespaceTemplate
+    from langchain_agentmem.stores.faiss_sqlite import FaissSqliteStore as FaissSqliteStore
+    from langchain_agentmem.surfaces.tools import (
+        create_manage_memory_tool as create_manage_memory_tool,
+    )
+    from langchain_agentmem.surfaces.tools import (
+        create_search_memory_tool as create_search_memory_tool,
+    )
+
+_HOMES = {
+    "AgentMemoryError": "errors",
+    "ConfigurationError": "errors",
+    "ConflictError": "errors",
+    "FaissSqliteStore": "stores.faiss_sqlite",
+    "Memory": "memories.base",
+    "MemoryItem": "items",
+    "MemoryOperation": "items",
+    "MemoryState": "memories.base",
+    "NamespaceTemplate": "scopes",
+    "RAGMemory": "memories.rag",
+    "Recall": "memories.base",
+    "StoredMemory": "items",
+    "create_manage_memory_tool": "surfaces.tools",
+    "create_search_memory_tool": "surfaces.tools",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name may be asked for
+    """Load a public name from its home at first use (PEP 562), so that importing stays cheap."""
+    if name not in _HOMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted(__all__)
