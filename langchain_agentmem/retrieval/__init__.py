@@ -1,0 +1,1 @@
+"""Model-free recall as pure functions: text analysis, lexical and dense scores, context, rules."""

@@ -1,0 +1,92 @@
+"""Putting scores of different kinds on one scale, and adding them up."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+DENSE_DEPTH: Final = 200
+RRF_K: Final = 60
+
+KeyT = TypeVar("KeyT", bound=Hashable)
+
+
+def normalize_max(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Divide scores by their maximum; scores without a positive one become 0."""
+    values = np.asarray(scores, dtype=np.float64)
+    top = values.max(initial=0.0)
+    return values / top if top > 0 else np.zeros_like(values)
+
+
+def normalize_dense(
+    similarities: NDArray[np.floating], depth: int = DENSE_DEPTH
+) -> NDArray[np.float64]:
+    """Normalize a query's similarities over its own best `depth`.
+
+    The weight of the dense arm then does not depend on the size of the store or on the model's
+    habit of calling everything .7 similar.
+
+    Args:
+        similarities: Cosines of the query with every candidate of the scope; NaN counts as none.
+        depth: The rank whose similarity becomes 0; the last one where there are fewer.
+
+    Returns:
+        `(cos - cos_depth) / (cos_1 - cos_depth)`, clipped at 0. Where all are equal, 1 for
+        positive similarities, else 0.
+    """
+    values = np.asarray(similarities, dtype=np.float64)
+    values = np.where(np.isnan(values), -1.0, values)
+    if not values.size:
+        return values
+    rank = min(max(depth, 1), values.size)
+    floor = float(np.partition(values, values.size - rank)[values.size - rank])
+    spread = float(values.max()) - floor
+    if spread <= 0:
+        return np.where((values >= floor) & (values > 0), 1.0, 0.0)
+    return np.clip((values - floor) / spread, 0.0, None)
+
+
+def weighted_sum(
+    parts: Mapping[str, NDArray[np.floating]], weights: Mapping[str, float]
+) -> NDArray[np.float64]:
+    """Add arrays of the same length, each times its weight.
+
+    Args:
+        parts: Scores per ingredient, already on one scale.
+        weights: The weight of each ingredient; an ingredient without one does not count.
+
+    Returns:
+        The sum; an empty array for no parts.
+    """
+    total: NDArray[np.float64] | None = None
+    for name, values in parts.items():
+        weighted = weights.get(name, 0.0) * np.asarray(values, dtype=np.float64)
+        total = weighted if total is None else total + weighted
+    return np.zeros(0) if total is None else total
+
+
+def reciprocal_rank_fusion(
+    rankings: Sequence[Sequence[KeyT]],
+    *,
+    k: int = RRF_K,
+    weights: Sequence[float] | None = None,
+) -> list[tuple[KeyT, float]]:
+    """Fuse rankings by the sum of `weight / (k + rank)`, ranks counted from 1.
+
+    Offered for dense arms that are as good as the lexical one; with a weaker one it costs up to
+    11 points of R@1 against the weighted sum (measured on LoCoMo), and is never a default here.
+
+    Args:
+        rankings: Keys in order, best first, one sequence per arm.
+        k: The constant of Cormack, Clarke and Buettcher (2009).
+        weights: One weight per ranking, 1 by default.
+
+    Returns:
+        Keys with their score, best first; ties in the order of first appearance.
+    """
+    fused: dict[KeyT, float] = {}
+    for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
+        for rank, key in enumerate(dict.fromkeys(ranking), start=1):
+            fused[key] = fused.get(key, 0.0) + weight / (k + rank)
+    return sorted(fused.items(), key=lambda pair: -pair[1])

@@ -1,0 +1,137 @@
+r"""Text analysis for matching: index terms of any script, content terms of a query.
+
+What is stored stays byte-identical; these functions only derive terms. Words are `[^\W_]+`
+in folded form; scripts written without spaces (Han, kana, Thai, Lao, Myanmar, Khmer, and Hangul,
+whose words carry their particles) become single characters and bigrams, which on Chinese
+questions is slightly better than dictionary segmentation and needs no dictionary.
+"""
+
+import re
+import threading
+import unicodedata
+from functools import lru_cache
+from typing import Final
+
+import Stemmer
+
+from langchain_agentmem.retrieval._words import (
+    CJK_STOP_WORDS,
+    ENGLISH_STOP_WORDS,
+    IRREGULAR_VERBS,
+)
+
+_UNSPACED: Final = (
+    "\u3005\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e80-\u0eff\u1000-\u1049\u1780-\u17d3\uac00-\ud7a3"
+)
+_INDIC: Final = "\u0900-\u0963\u0966-\u0dff"  # vowel signs are marks, which `\w` leaves out
+_EMOJI: Final = (  # a pair of regional letters is one flag; skin tones are not words
+    "[\U0001f1e6-\U0001f1ff]{2}"
+    "|[\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff]"
+)
+_TOKEN: Final = re.compile(
+    f"(?P<unspaced>[{_UNSPACED}]+)|(?P<indic>[{_INDIC}]+)|(?P<emoji>{_EMOJI})"
+    f"|(?P<word>(?:(?![{_UNSPACED}{_INDIC}])[^\\W_])+)"
+)
+_ASCII_WORD: Final = re.compile("[a-z0-9]+")
+_UNSPACED_STOP: Final = re.compile("|".join(CJK_STOP_WORDS))
+# Diacritics that are optional in writing: Latin, Greek and Cyrillic accents, Hebrew points, Arabic
+# vowels and lengthening. Marks of other scripts (the Japanese dakuten, Indic and Thai vowels) are
+# letters of their own and stay.
+_ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
+
+_local = threading.local()
+
+
+def fold(text: str) -> str:
+    """Fold a text for matching: compatibility forms, case and optional accents disappear.
+
+    Args:
+        text: Any Unicode text, lone surrogates included.
+
+    Returns:
+        The folded text; never to be stored in place of the original.
+    """
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed))
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str) -> str:
+    """Return the index form of one folded word.
+
+    Args:
+        word: A word as `fold` leaves it.
+
+    Returns:
+        The Porter stem (of the base form, for irregular verbs) when the word is written in ASCII
+        letters, else the word itself.
+    """
+    if not (word.isascii() and word.isalpha()):
+        return word
+    # A stemmer object keeps a buffer of its own and must not be shared between threads.
+    stemmer = getattr(_local, "stemmer", None)
+    if stemmer is None:
+        stemmer = _local.stemmer = Stemmer.Stemmer("porter", 0)
+    stemmed: str = stemmer.stemWord(IRREGULAR_VERBS.get(word, word))
+    return stemmed
+
+
+def terms(text: str) -> list[str]:
+    """Return the index terms of a text, in order and with repetitions.
+
+    Args:
+        text: Any Unicode text.
+
+    Returns:
+        Stems of words, characters and bigrams of scripts without spaces, and emoji.
+    """
+    return [term for word in _words(fold(text)) for term in _expand(word)]
+
+
+def query_terms(text: str) -> list[str]:
+    """Return the content terms of a query: its index terms without stop and question words.
+
+    Args:
+        text: Any Unicode text.
+
+    Returns:
+        The terms in order and with repetitions; those of the stop words when there is nothing
+        else, and an empty list for a query of punctuation only.
+    """
+    folded = fold(text)
+    content = folded if folded.isascii() else _UNSPACED_STOP.sub(" ", folded)
+    found = [
+        term for word in _words(content) if word not in ENGLISH_STOP_WORDS for term in _expand(word)
+    ]
+    return found or [term for word in _words(folded) for term in _expand(word)]
+
+
+def words(text: str) -> list[str]:
+    """Return the folded words of a text without stemming, runs without spaces unsplit."""
+    return _words(fold(text))
+
+
+def _words(folded: str) -> list[str]:
+    """Split a folded text into words, runs without spaces and emoji."""
+    if folded.isascii():
+        return _ASCII_WORD.findall(folded)
+    return [match.group() for match in _TOKEN.finditer(folded)]
+
+
+def _expand(word: str) -> list[str]:
+    """Turn one word into its index terms."""
+    if word.isascii() or not _is_unspaced(word[0]):
+        return [stem(word)]
+    return [*word, *(word[i : i + 2] for i in range(len(word) - 1))]
+
+
+_UNSPACED_START: Final = re.compile(f"[{_UNSPACED}]")
+
+
+def _is_unspaced(character: str) -> bool:
+    """Tell whether a character belongs to a script written without spaces."""
+    return _UNSPACED_START.match(character) is not None
