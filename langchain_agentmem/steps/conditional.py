@@ -1,0 +1,114 @@
+"""Conditional writes on any LangGraph store.
+
+A store that has them itself (`supports_conditional_writes`) is given the expected versions. For
+any other the same check is made here under an in-process lock: correct among the writers of one
+process, not among several processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from langgraph.store.base import BaseStore, GetOp, Item
+
+from langchain_agentmem.errors import ConflictError
+
+if TYPE_CHECKING:
+    from langgraph.store.base import Op, Result
+
+    from langchain_agentmem.steps.effects import Ref
+
+_STRIPES: Final = 64
+_RETRY_SECONDS: Final = 0.001
+
+_locks: WeakKeyDictionary[BaseStore, tuple[threading.Lock, ...]] = WeakKeyDictionary()
+_creation = threading.Lock()
+
+
+def batch(store: BaseStore, ops: Sequence[Op], expect: Mapping[Ref, int | None]) -> list[Result]:
+    """Apply operations if the expected versions are still there.
+
+    Raises:
+        ConflictError: An item has another version; nothing was written.
+    """
+    if not expect:
+        return store.batch(list(ops))
+    if _has_conditional_writes(store):
+        return _wider(store).batch(list(ops), expect=expect)  # type: ignore[no-any-return]
+    locks = _locks_of(store, expect)
+    for lock in locks:
+        lock.acquire()
+    try:
+        _check(expect, store.batch(_reads(expect)))
+        return store.batch(list(ops))
+    finally:
+        for lock in locks:
+            lock.release()
+
+
+async def abatch(
+    store: BaseStore, ops: Sequence[Op], expect: Mapping[Ref, int | None]
+) -> list[Result]:
+    """Apply operations if the expected versions are still there, without blocking the loop.
+
+    Raises:
+        ConflictError: An item has another version; nothing was written.
+    """
+    if not expect:
+        return await store.abatch(list(ops))
+    if _has_conditional_writes(store):
+        return await _wider(store).abatch(list(ops), expect=expect)  # type: ignore[no-any-return]
+    held: list[threading.Lock] = []
+    try:
+        for lock in _locks_of(store, expect):
+            while not lock.acquire(blocking=False):  # noqa: ASYNC110 - other holders are threads
+                await asyncio.sleep(_RETRY_SECONDS)
+            held.append(lock)
+        _check(expect, await store.abatch(_reads(expect)))
+        return await store.abatch(list(ops))
+    finally:
+        for lock in held:
+            lock.release()
+
+
+def version_of(value: Mapping[str, Any]) -> int:
+    """Return the version of a stored value; values without one count as version 1."""
+    version = value.get("version")
+    return version if isinstance(version, int) and not isinstance(version, bool) else 1
+
+
+def _has_conditional_writes(store: BaseStore) -> bool:
+    return bool(getattr(store, "supports_conditional_writes", False))
+
+
+def _wider(store: BaseStore) -> Any:  # noqa: ANN401 - a store whose batch also takes `expect`
+    return store
+
+
+def _locks_of(store: BaseStore, expect: Mapping[Ref, int | None]) -> list[threading.Lock]:
+    with _creation:
+        stripes = _locks.get(store)
+        if stripes is None:
+            stripes = tuple(threading.Lock() for _ in range(_STRIPES))
+            _locks[store] = stripes
+    wanted = {hash(namespace) % _STRIPES for namespace, _ in expect}
+    return [stripes[number] for number in sorted(wanted)]
+
+
+def _reads(expect: Mapping[Ref, int | None]) -> list[Op]:
+    return [GetOp(namespace, key, refresh_ttl=False) for namespace, key in expect]
+
+
+def _check(expect: Mapping[Ref, int | None], found: Sequence[Result]) -> None:
+    versions = [version_of(each.value) if isinstance(each, Item) else None for each in found]
+    conflicts = {
+        ref: (expected, version)
+        for (ref, expected), version in zip(expect.items(), versions, strict=True)
+        if expected != version
+    }
+    if conflicts:
+        raise ConflictError(conflicts)

@@ -1,0 +1,97 @@
+"""The two drivers: they perform a step's effects with blocking calls, or with `await`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from langchain_agentmem.steps.conditional import abatch, batch
+from langchain_agentmem.steps.effects import Ask, Composite, Effect, Embed, Steps, StoreCall
+from langchain_agentmem.steps.environment import Environment
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished(Generic[R]):
+    """A step's result."""
+
+    result: R
+
+
+def _advance(
+    steps: Steps[R],
+    reply: Any,  # noqa: ANN401 - effects have different results
+    error: Exception | None,
+) -> Effect[Any] | _Finished[R]:
+    """Give a step what it waited for and return what it asks for next."""
+    try:
+        return steps.throw(error) if error is not None else steps.send(reply)
+    except StopIteration as finished:
+        return _Finished(finished.value)
+
+
+def run(steps: Steps[R], env: Environment) -> R:
+    """Carry out a step with blocking calls and return its result.
+
+    An exception of an effect is raised inside the step, which may handle it.
+    """
+    asked = _advance(steps, None, None)
+    while not isinstance(asked, _Finished):
+        try:
+            reply = _perform(asked, env)
+        except Exception as error:  # noqa: BLE001 - the step decides
+            asked = _advance(steps, None, error)
+        else:
+            asked = _advance(steps, reply, None)
+    return asked.result
+
+
+async def arun(steps: Steps[R], env: Environment) -> R:
+    """Carry out a step with `await` and return its result.
+
+    An exception of an effect is raised inside the step, which may handle it.
+    """
+    asked = _advance(steps, None, None)
+    while not isinstance(asked, _Finished):
+        try:
+            reply = await _aperform(asked, env)
+        except Exception as error:  # noqa: BLE001 - the step decides
+            asked = _advance(steps, None, error)
+        else:
+            asked = _advance(steps, reply, None)
+    return asked.result
+
+
+def _perform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401 - effects have different results
+    match effect:
+        case Composite():
+            return run(effect.steps(env), env)
+        case StoreCall(ops, expect):
+            return batch(env.the_store(), ops, expect)
+        case Ask():
+            reply = env.runnable(effect).invoke(list(effect.messages))
+            env.ledger.count(effect.purpose, reply)
+            return reply
+        case Embed(texts, query=True):
+            return [env.the_embeddings().embed_query(text) for text in texts]
+        case Embed(texts):
+            return env.the_embeddings().embed_documents(list(texts))
+    return env.perform_plain(effect)
+
+
+async def _aperform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401 - effects have different results
+    match effect:
+        case Composite():
+            return await arun(effect.steps(env), env)
+        case StoreCall(ops, expect):
+            return await abatch(env.the_store(), ops, expect)
+        case Ask():
+            reply = await env.runnable(effect).ainvoke(list(effect.messages))
+            env.ledger.count(effect.purpose, reply)
+            return reply
+        case Embed(texts, query=True):
+            return [await env.the_embeddings().aembed_query(text) for text in texts]
+        case Embed(texts):
+            return await env.the_embeddings().aembed_documents(list(texts))
+    return env.perform_plain(effect)

@@ -1,0 +1,332 @@
+"""The effects a step can ask for.
+
+`found = yield from Search(...)` gives a typed result; `found = yield Search(...)` gives the same
+value untyped, which is how a test drives a step by hand.
+
+There are few *primitive* effects, which the drivers perform (`StoreCall`, `Ask`, `Embed`, `Now`,
+`NewId`, `Draw`, `Emit`, `Resolve`, `Settings`), and *composite* ones, which are written in terms
+of the primitive ones (`Search`, `Get`, `List`, `Namespaces`, `Write`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from langchain_agentmem.items import StoredMemory
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+    from langgraph.store.base import Op
+
+    from langchain_agentmem.scopes import NamespaceTemplate
+    from langchain_agentmem.steps.environment import Environment
+
+R = TypeVar("R")
+Namespace: TypeAlias = tuple[str, ...]
+Ref: TypeAlias = tuple[Namespace, str]
+"""Namespace and key of one stored item."""
+SearchMode: TypeAlias = Literal["dense", "lexical", "hybrid"]
+
+
+class Effect(Generic[R]):
+    """Something a step needs from the outside; its result has type `R`."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Generator[Effect[Any], Any, R]:
+        """Yield the effect itself and return what the driver sends back."""
+        result: R = yield self
+        return result
+
+
+Steps: TypeAlias = Generator[Effect[Any], Any, R]
+"""A step in progress: yields effects, receives their results, returns an `R`."""
+
+
+class Composite(Effect[R]):
+    """An effect that is carried out by yielding other effects."""
+
+    __slots__ = ()
+
+    def steps(self, env: Environment) -> Steps[R]:
+        """Carry the effect out."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCall(Effect[list[Any]]):
+    """One batch of store operations, applied together.
+
+    Attributes:
+        ops: LangGraph store operations.
+        expect: Versions that items must still have for the batch to be applied; None means that
+            the item must not exist.
+
+    Raises:
+        ConflictError: An item has another version; nothing was written.
+    """
+
+    ops: Sequence[Op]
+    expect: Mapping[Ref, int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Effect[AIMessage]):
+    """One call of the chat model.
+
+    Attributes:
+        messages: What the model is shown.
+        purpose: Short name of the call, e.g. `"extract"`; calls and tokens are counted by it.
+        tools: Tools or schemas to bind, in any form `bind_tools` takes.
+        tool_choice: Passed on to `bind_tools` where the model must call a certain tool.
+        response_schema: JSON schema for the model's native structured output, where it has one.
+    """
+
+    messages: Sequence[BaseMessage]
+    purpose: str
+    tools: Sequence[Any] = ()
+    tool_choice: str | None = None
+    response_schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Embed(Effect[list[list[float]]]):
+    """Embed texts with the memory's embedding model, one vector a text.
+
+    Attributes:
+        texts: The texts.
+        query: True to embed them as queries instead of documents.
+    """
+
+    texts: Sequence[str]
+    query: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Now(Effect[datetime]):
+    """The present time of the injected clock, aware, in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewId(Effect[str]):
+    """A new random UUID (version 4) from the injected random generator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw(Effect[list[float]]):
+    """Numbers in [0, 1) from the injected random generator.
+
+    Attributes:
+        count: How many.
+    """
+
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Emit(Effect[None]):
+    """Report something to whoever watches: the graph's custom stream, and the log.
+
+    Attributes:
+        event: Name of the event, e.g. `"no_model_configured"`.
+        data: Small JSON details.
+    """
+
+    event: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolve(Effect[Namespace]):
+    """The namespace of a template for the scope of this call.
+
+    Raises:
+        ConfigurationError: A variable of the template is given nowhere.
+    """
+
+    template: NamespaceTemplate
+
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(Effect[P]):
+    """The memory's parameters for this call.
+
+    A parameter that the context or the config of the call names is taken from there.
+
+    Attributes:
+        defaults: The memory's own parameters, a frozen dataclass.
+
+    Raises:
+        ConfigurationError: A given value is of another type than the default.
+    """
+
+    defaults: P
+
+
+@dataclass(frozen=True, slots=True)
+class Search(Composite[list[StoredMemory]]):
+    """The best matches in one namespace, best first.
+
+    Attributes:
+        namespace: Where to search.
+        query: Plain text; None lists the newest first instead.
+        limit: At most this many.
+        offset: Skip so many of the best.
+        filter: A LangGraph store filter on the values.
+        mode: Words, vectors or both, where the store knows modes; its own search elsewhere.
+        exact: Only this very namespace (the default), or everything below it too.
+    """
+
+    namespace: Namespace
+    query: str | None = None
+    limit: int = 10
+    offset: int = 0
+    filter: Mapping[str, Any] | None = None
+    mode: SearchMode = "hybrid"
+    exact: bool = True
+
+    def steps(self, env: Environment) -> Steps[list[StoredMemory]]:
+        """Search, leaving out deeper namespaces by paging where the store cannot."""
+        op = env.search_op(self)
+        if env.searches_exactly or not self.exact:
+            (found,) = yield from StoreCall([op])
+            return [StoredMemory.from_store(each) for each in found]
+        return (yield from self._leaf_pages(env))
+
+    def _leaf_pages(self, env: Environment) -> Steps[list[StoredMemory]]:
+        wanted, page = self.offset + self.limit, max(self.offset + self.limit, 50)
+        kept: list[StoredMemory] = []
+        start = 0
+        while len(kept) < wanted:
+            op = env.search_op(self)._replace(limit=page, offset=start)
+            (found,) = yield from StoreCall([op])
+            kept += [
+                StoredMemory.from_store(each)
+                for each in found
+                if tuple(each.namespace) == self.namespace
+            ]
+            if len(found) < page:
+                break
+            start += page
+        return kept[self.offset : wanted]
+
+
+@dataclass(frozen=True, slots=True)
+class Get(Composite[list[StoredMemory | None]]):
+    """The items under some keys, in the order asked; None where there is none.
+
+    Attributes:
+        refs: Namespace and key of each item.
+    """
+
+    refs: Sequence[Ref]
+
+    def steps(self, env: Environment) -> Steps[list[StoredMemory | None]]:
+        """Read all in one batch."""
+        if not self.refs:
+            return []
+        found = yield from StoreCall([env.get_op(ref) for ref in self.refs])
+        return [StoredMemory.from_store(each) if each else None for each in found]
+
+
+@dataclass(frozen=True, slots=True)
+class List(Composite[list[StoredMemory]]):
+    """All items of one namespace, newest update first.
+
+    Attributes:
+        namespace: Where to look.
+        filter: A LangGraph store filter on the values.
+        exact: Only this very namespace (the default), or everything below it too.
+        page: How many to read at a time.
+    """
+
+    namespace: Namespace
+    filter: Mapping[str, Any] | None = None
+    exact: bool = True
+    page: int = 1000
+
+    def steps(self, env: Environment) -> Steps[list[StoredMemory]]:
+        """Page through everything."""
+        search = Search(self.namespace, limit=self.page, filter=self.filter, exact=self.exact)
+        items: dict[Ref, StoredMemory] = {}
+        start = 0
+        while True:
+            (found,) = yield from StoreCall([env.search_op(search)._replace(offset=start)])
+            for each in found:
+                if not self.exact or tuple(each.namespace) == self.namespace:
+                    items[tuple(each.namespace), each.key] = StoredMemory.from_store(each)
+            if len(found) < self.page:
+                return list(items.values())
+            start += self.page
+
+
+@dataclass(frozen=True, slots=True)
+class Namespaces(Composite[list[Namespace]]):
+    """All namespaces at and below a prefix that hold an item.
+
+    Attributes:
+        prefix: Leading labels.
+        page: How many to read at a time.
+    """
+
+    prefix: Namespace
+    page: int = 1000
+
+    def steps(self, env: Environment) -> Steps[list[Namespace]]:
+        """Page through everything."""
+        names: list[Namespace] = []
+        while True:
+            op = env.namespaces_op(self.prefix, self.page, len(names))
+            (found,) = yield from StoreCall([op])
+            names += [tuple(name) for name in found]
+            if len(found) < self.page:
+                return names
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """One item to write; a value of None deletes it.
+
+    Attributes:
+        namespace: Where.
+        key: Under which key.
+        value: The JSON object, or None.
+        index: Store paths to index; False for none.
+        expires_at: When the item may be collected, where the store can collect.
+    """
+
+    namespace: Namespace
+    key: str
+    value: Mapping[str, Any] | None
+    index: list[str] | Literal[False] = False
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Composite[None]):
+    """Items written together: all of them or none.
+
+    Attributes:
+        puts: What to write.
+        expect: Versions that items must still have; None means that the item must not exist.
+
+    Raises:
+        ConflictError: An item has another version; nothing was written.
+    """
+
+    puts: Sequence[Put]
+    expect: Mapping[Ref, int | None] = field(default_factory=dict)
+
+    def steps(self, env: Environment) -> Steps[None]:
+        """Write in one batch."""
+        if self.puts:
+            now = yield from Now()
+            yield from StoreCall([env.put_op(put, now) for put in self.puts], self.expect)

@@ -1,0 +1,235 @@
+"""What the drivers perform effects with: store, model, clock, randomness, scope and stream."""
+
+from __future__ import annotations
+
+import logging
+import random
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    ListNamespacesOp,
+    MatchCondition,
+    PutOp,
+    SearchOp,
+)
+
+from langchain_agentmem.errors import ConfigurationError
+from langchain_agentmem.scopes import Scope
+from langchain_agentmem.steps.effects import (
+    Ask,
+    Draw,
+    Effect,
+    Emit,
+    NewId,
+    Now,
+    Put,
+    Ref,
+    Resolve,
+    Search,
+    Settings,
+)
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.runnables import Runnable
+
+Clock = Callable[[], datetime]
+Emitter = Callable[[dict[str, Any]], None]
+
+logger = logging.getLogger(__name__)
+
+
+def utc_now() -> datetime:
+    """Return the present time, aware, in UTC: the default clock."""
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Counts what a run of steps cost.
+
+    Attributes:
+        calls: Model calls by purpose.
+        input_tokens: Tokens the model read, as far as it reports them.
+        output_tokens: Tokens the model wrote, as far as it reports them.
+    """
+
+    calls: Counter[str] = field(default_factory=Counter)
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def count(self, purpose: str, reply: AIMessage) -> None:
+        """Add one model call."""
+        self.calls[purpose] += 1
+        if usage := reply.usage_metadata:
+            self.input_tokens += usage["input_tokens"]
+            self.output_tokens += usage["output_tokens"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Environment:
+    """Everything outside of a step: store, model, clock, randomness, scope, stream.
+
+    Attributes:
+        store: The LangGraph store of this call, or None.
+        scope: Context and config of this call.
+        model: The chat model, or None.
+        embeddings: The embedding model of `Embed` effects, or None.
+        clock: Gives the present time.
+        rng: Gives randomness.
+        emitter: Takes events; the graph's stream writer inside of a run.
+        ledger: Counts the calls.
+    """
+
+    store: BaseStore | None = None
+    scope: Scope = field(default_factory=Scope)
+    model: BaseChatModel | None = None
+    embeddings: Embeddings | None = None
+    clock: Clock = utc_now
+    rng: random.Random = field(default_factory=random.Random)
+    emitter: Emitter | None = None
+    ledger: Ledger = field(default_factory=Ledger)
+
+    @property
+    def searches_exactly(self) -> bool:
+        """Whether the store can search one namespace without those below it."""
+        return hasattr(self.store, "search_op")
+
+    def search_op(self, search: Search) -> Any:  # noqa: ANN401 - SearchOp or the store's own wider one
+        """Return the store operation for a search, with the extensions the store has."""
+        common: dict[str, Any] = {
+            "filter": dict(search.filter) if search.filter else None,
+            "limit": search.limit,
+            "offset": search.offset,
+            "query": search.query,
+            "refresh_ttl": False,
+        }
+        make = getattr(self.store, "search_op", None)
+        if make is not None:
+            return make(search.namespace, mode=search.mode, exact=search.exact, **common)
+        return SearchOp(search.namespace, **common)
+
+    def get_op(self, ref: Ref) -> GetOp:
+        """Return the store operation that reads one item without touching its expiry."""
+        return GetOp(*ref, refresh_ttl=False)
+
+    def namespaces_op(self, prefix: tuple[str, ...], limit: int, offset: int) -> ListNamespacesOp:
+        """Return the store operation that lists the namespaces below a prefix."""
+        conditions = (MatchCondition("prefix", prefix),) if prefix else None
+        return ListNamespacesOp(match_conditions=conditions, limit=limit, offset=offset)
+
+    def put_op(self, put: Put, now: datetime) -> PutOp:
+        """Return the store operation for a put.
+
+        The store's time to live only collects what has expired; expiry itself is decided at read
+        by the clock. A store without that ability simply keeps expired items longer.
+        """
+        ttl = None
+        if put.expires_at is not None and getattr(self.store, "supports_ttl", False):
+            ttl = max((put.expires_at - now).total_seconds() / 60, 1 / 60)
+        value = dict(put.value) if put.value is not None else None
+        return PutOp(put.namespace, put.key, value, index=put.index, ttl=ttl)
+
+    def the_store(self) -> BaseStore:
+        """Return the store.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
+        if self.store is None:
+            msg = (
+                "No store: pass store=FaissSqliteStore('memory.sqlite') to the memory or tool, or "
+                "compile the graph with one (builder.compile(store=store), "
+                "create_agent(..., store=store))."
+            )
+            raise ConfigurationError(msg)
+        return self.store
+
+    def runnable(self, ask: Ask) -> Runnable[Any, AIMessage]:
+        """Return the model prepared for one call.
+
+        Raises:
+            ConfigurationError: There is no model.
+        """
+        if self.model is None:
+            msg = f"The step {ask.purpose!r} needs a chat model: pass model='provider:name'."
+            raise ConfigurationError(msg)
+        if ask.tools:
+            choice = {"tool_choice": ask.tool_choice} if ask.tool_choice else {}
+            return self.model.bind_tools(list(ask.tools), **choice)
+        if ask.response_schema is not None:
+            schema = {"name": ask.purpose, "schema": dict(ask.response_schema), "strict": True}
+            return self.model.bind(response_format={"type": "json_schema", "json_schema": schema})
+        return self.model
+
+    def the_embeddings(self) -> Embeddings:
+        """Return the embedding model: the one given, else the store's own.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
+        found = self.embeddings or getattr(self.store, "embeddings", None)
+        if found is None:
+            msg = "This memory needs an embedding model: pass embeddings=... or an indexed store."
+            raise ConfigurationError(msg)
+        return found
+
+    def perform_plain(self, effect: Effect[Any]) -> Any:  # noqa: ANN401 - effects have different results
+        """Perform an effect that waits for nothing.
+
+        Raises:
+            TypeError: It is not an effect this driver knows.
+        """
+        match effect:
+            case Now():
+                return self.clock()
+            case NewId():
+                return str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
+            case Draw(count):
+                return [self.rng.random() for _ in range(count)]
+            case Emit(event, data):
+                return self._emit({"event": event, **data})
+            case Resolve(template):
+                return template.resolve(self.scope)
+            case Settings(defaults):
+                return self._settings(defaults)
+        msg = f"{effect!r} is not an effect the drivers know."
+        raise TypeError(msg)
+
+    def _settings(self, defaults: Any) -> Any:  # noqa: ANN401 - any parameters dataclass
+        given: dict[str, Any] = {}
+        for each in fields(defaults):
+            found = self.scope.resolve(each.name, None)
+            if found is not None:
+                given[each.name] = _like(each.name, found, getattr(defaults, each.name))
+        return replace(defaults, **given) if given else defaults
+
+    def _emit(self, event: dict[str, Any]) -> None:
+        logger.debug("%s", event)
+        if self.emitter is not None:
+            self.emitter(event)
+
+
+def _like(name: str, found: object, default: object) -> object:
+    """Return a setting in the type of its default.
+
+    Raises:
+        ConfigurationError: It is of another type.
+    """
+    if isinstance(default, float) and isinstance(found, int) and not isinstance(found, bool):
+        return float(found)
+    if isinstance(default, tuple) and isinstance(found, list):
+        return tuple(found)
+    if default is None or type(found) is type(default):
+        return found
+    msg = f"{name!r} must be a {type(default).__name__}, not {found!r} ({type(found).__name__})."
+    raise ConfigurationError(msg)

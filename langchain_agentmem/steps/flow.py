@@ -1,0 +1,115 @@
+"""A flow: named steps in order, as one LangGraph graph or driven directly.
+
+Both come from the same steps, so what a person sees as nodes in Studio is exactly what
+`Memory.recall(...)` runs without a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_agentmem.steps.drivers import arun, run
+from langchain_agentmem.steps.effects import Steps
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import Runnable, RunnableConfig
+    from langgraph.graph.state import CompiledStateGraph
+
+    from langchain_agentmem.steps.environment import Environment
+
+State = Mapping[str, Any]
+Update = dict[str, Any]
+StepFunction = Callable[[State], Steps[Update]]
+EnvironmentOf = Callable[["RunnableConfig"], "Environment"]
+
+END: Final = "__end__"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a flow.
+
+    Attributes:
+        name: Node name, in snake case, from the paper.
+        run: From the state so far to an update of it, yielding effects.
+        route: Names the next step, given the state after the update; None means the next in order.
+        to: All names `route` can give, so that drawings are complete.
+    """
+
+    name: str
+    run: StepFunction
+    route: Callable[[State], str] | None = None
+    to: tuple[str, ...] = ()
+
+
+class Flow:
+    """Steps in order, beginning with the first.
+
+    Args:
+        steps: The steps; one without a route is followed by the next, the last by the end.
+    """
+
+    def __init__(self, *steps: Step) -> None:
+        self.steps = steps
+        self._by_name = {step.name: step for step in steps}
+
+    def drive(self, state: State) -> Steps[Update]:
+        """Run the steps one after another and return the final state."""
+        now = dict(state)
+        name = self.steps[0].name
+        while name != END:
+            step = self._by_name[name]
+            now.update((yield from step.run(now)))
+            name = self._after(step, now)
+        return now
+
+    def _after(self, step: Step, state: State) -> str:
+        if step.route is not None:
+            return step.route(state)
+        position = self.steps.index(step) + 1
+        return self.steps[position].name if position < len(self.steps) else END
+
+    def graph(
+        self,
+        *,
+        name: str,
+        state: type,
+        input_schema: type,
+        output_schema: type,
+        context_schema: type,
+        environment: EnvironmentOf,
+    ) -> CompiledStateGraph[Any, Any, Any, Any]:
+        """Compile the steps to a graph, one node a step, without store and checkpointer."""
+        from langgraph.graph import StateGraph
+
+        builder: StateGraph[Any, Any, Any, Any] = StateGraph(
+            state,
+            context_schema=context_schema,
+            input_schema=input_schema,
+            output_schema=output_schema,
+        )
+        for step in self.steps:
+            builder.add_node(step.name, as_node(step.run, environment))
+            if step.route is None:
+                builder.add_edge(step.name, self._after(step, {}))
+            else:
+                builder.add_conditional_edges(
+                    step.name, step.route, {target: target for target in step.to}
+                )
+        builder.set_entry_point(self.steps[0].name)
+        return builder.compile(name=name)
+
+
+def as_node(step: StepFunction, environment: EnvironmentOf) -> Runnable[Any, Any]:
+    """Turn a step into a graph node with a sync and an async path."""
+    from langchain_core.runnables import RunnableLambda
+
+    def call(state: State, config: RunnableConfig) -> Update:
+        return run(step(state), environment(config))
+
+    async def acall(state: State, config: RunnableConfig) -> Update:
+        return await arun(step(state), environment(config))
+
+    return RunnableLambda(call, afunc=acall, name=getattr(step, "__name__", "step"))

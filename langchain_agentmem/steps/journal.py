@@ -1,0 +1,283 @@
+"""The write path's last step: apply operations, and keep an append-only record of each.
+
+The record of the change that made version `v` of an item lies in the journal namespace of the
+item's own namespace under the key `<item key>@<v>`. So an item's whole history is read by key,
+whatever the size of its scope, and doing the same change again writes the same record.
+
+A record keeps the item *before* the change, never after: the text of a new item is not stored
+twice, and every earlier text is still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from langchain_agentmem.errors import MemoryNotFoundError
+from langchain_agentmem.items import (
+    Cause,
+    Event,
+    MemoryItem,
+    MemoryOperation,
+    parse_timestamp,
+    to_timestamp,
+)
+from langchain_agentmem.scopes import ROOT, closed, journal, reserved
+from langchain_agentmem.steps.effects import Get, List, Namespaces, Now, Put, Ref, Steps, Write
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from langchain_agentmem.items import StoredMemory
+
+RECORDS: Final = ("closed", "journal", "counters", "queue")
+"""Kinds of records this package keeps about a namespace, outside of it."""
+
+_ERASE_BATCH: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalEntry:
+    """One change in the history of one memory.
+
+    Attributes:
+        version: The version this change made.
+        event: What kind of change.
+        at: When it was applied.
+        cause: Where it came from.
+        before: The item before the change.
+        after: The item after it.
+    """
+
+    version: int
+    event: Event
+    at: datetime
+    cause: Cause
+    before: MemoryItem | None
+    after: MemoryItem | None
+
+
+def apply(
+    operations: Sequence[MemoryOperation],
+    *,
+    also: Sequence[Put] = (),
+    expect: Mapping[Ref, int | None] | None = None,
+) -> Steps[list[MemoryOperation]]:
+    """Write operations, their journal records and other items in one batch.
+
+    Operations that are NOOPs or already rejected are passed through and write nothing.
+
+    Args:
+        operations: Validated operations, at most one a memory.
+        also: Further items to write in the same batch, e.g. an architecture's own records.
+        expect: Expected versions of further items.
+
+    Returns:
+        The operations, those that were written marked as applied.
+
+    Raises:
+        ConflictError: One of the memories was changed since it was read; nothing was written.
+    """
+    now = yield from Now()
+    writing = [op for op in operations if op.event != "NOOP" and op.status == "proposed"]
+    puts = [put for op in writing for put in _puts(op, now)]
+    expected = {ref: version for op in writing for ref, version in _expected(op).items()}
+    yield from Write([*puts, *also], {**expected, **(expect or {})})
+    return [op.applied() if op in writing else op for op in operations]
+
+
+def _expected(op: MemoryOperation) -> dict[Ref, int | None]:
+    """Return what must still be stored under the key: the item before, live or closed."""
+    live, hidden = (op.namespace, op.key), (closed(op.namespace), op.key)
+    if op.before is None:
+        return {live: None, hidden: None}
+    if op.before.status == "active":
+        return {live: op.before.version}
+    return {live: None, hidden: op.before.version}
+
+
+def _puts(op: MemoryOperation, now: datetime) -> list[Put]:
+    if op.after is None:
+        msg = f"{op.event} of {op.key!r} has no item to write; erasure goes through erase()."
+        raise ValueError(msg)
+    puts = [_record(op, op.after.version, now)]
+    if op.after.status == "active":
+        paths, expires_at = op.after.index_paths, op.after.expires_at
+        puts.append(Put(op.namespace, op.key, op.after.to_value(), paths, expires_at))
+    else:
+        puts.append(Put(closed(op.namespace), op.key, op.after.to_value()))
+    if op.before is not None and op.before.status != op.after.status:
+        if op.after.status == "active":
+            puts.append(Put(closed(op.namespace), op.key, None))
+        elif op.before.status == "active":
+            puts.append(Put(op.namespace, op.key, None))
+    return puts
+
+
+def _record(op: MemoryOperation, version: int, now: datetime) -> Put:
+    value = {
+        "event": op.event,
+        "at": to_timestamp(now),
+        "cause": op.cause.to_dict(),
+        "before": op.before.to_value() if op.before else None,
+    }
+    return Put(journal(op.namespace), _record_key(op.key, version), value)
+
+
+def _record_key(key: str, version: int) -> str:
+    return f"{key}@{version}"
+
+
+def read(refs: Sequence[Ref]) -> Steps[list[StoredMemory | None]]:
+    """Read memories by key, live or closed."""
+    found = yield from Get([*refs, *((closed(namespace), key) for namespace, key in refs)])
+    live, hidden = found[: len(refs)], found[len(refs) :]
+    return [
+        one or (replace(other, namespace=ref[0]) if other else None)
+        for ref, one, other in zip(refs, live, hidden, strict=True)
+    ]
+
+
+def history(namespace: tuple[str, ...], key: str) -> Steps[list[JournalEntry]]:
+    """Return every change of one memory, oldest first.
+
+    Raises:
+        MemoryNotFoundError: There is no such memory, live or closed.
+    """
+    (current,) = yield from read([(namespace, key)])
+    if current is None:
+        msg = f"There is no memory {key!r} in {namespace}; search for it, or check the scope."
+        raise MemoryNotFoundError(msg)
+    versions = range(1, current.item.version + 1)
+    home = journal(namespace)
+    records = yield from Get([(home, _record_key(key, version)) for version in versions])
+    after = current.item
+    entries: list[JournalEntry] = []
+    for version, record in reversed(list(zip(versions, records, strict=True))):
+        if record is None or not isinstance(record.item.content, dict):
+            continue
+        entry = _entry(version, record.item.content, after)
+        entries.append(entry)
+        if entry.before is not None:
+            after = entry.before
+    return entries[::-1]
+
+
+def _entry(version: int, record: Mapping[str, object], after: MemoryItem) -> JournalEntry:
+    before = record.get("before")
+    cause = record.get("cause")
+    return JournalEntry(
+        version=version,
+        event=record["event"],  # type: ignore[arg-type]
+        at=parse_timestamp(str(record["at"])),
+        cause=Cause.from_dict(cause if isinstance(cause, Mapping) else {}),
+        before=MemoryItem.from_value(before) if isinstance(before, Mapping) else None,
+        after=after,
+    )
+
+
+def undo(namespace: tuple[str, ...], key: str) -> Steps[MemoryOperation]:
+    """Take the last change of one memory back; that is itself a change and can be undone.
+
+    An added memory is archived, a changed one gets its earlier content, a closed one is live
+    again under its key.
+
+    Returns:
+        The applied operation.
+
+    Raises:
+        MemoryNotFoundError: There is no such memory, live or closed.
+    """
+    entries = yield from history(namespace, key)
+    last = entries[-1]
+    current = last.after
+    if current is None:
+        msg = f"The last change of {key!r} in {namespace} cannot be undone."
+        raise MemoryNotFoundError(msg)
+    return (yield from _revert(namespace, key, last, current))
+
+
+def _revert(
+    namespace: tuple[str, ...], key: str, last: JournalEntry, current: MemoryItem
+) -> Steps[MemoryOperation]:
+    cause = Cause(surface="undo", note=f"undid {last.event} of version {last.version}")
+    version = current.version + 1
+    target = last.before or replace(current, status="archived")
+    operation = MemoryOperation(
+        event=_event_between(current, target),
+        namespace=namespace,
+        key=key,
+        before=current,
+        after=replace(target, version=version),
+        cause=cause,
+    )
+    (applied,) = yield from apply([operation])
+    return applied
+
+
+def _event_between(before: MemoryItem, after: MemoryItem) -> Event:
+    if after.status != "active":
+        return "DELETE"
+    return "UPDATE" if before.status == "active" else "ADD"
+
+
+def erase(refs: Sequence[Ref], *, cause: Cause) -> Steps[list[MemoryOperation]]:
+    """Erase memories everywhere: live, closed, counters, and every journal record.
+
+    Returns:
+        One applied `DELETE` without before and after for each memory that existed.
+    """
+    found = yield from read(refs)
+    existing = [(ref, one) for ref, one in zip(refs, found, strict=True) if one is not None]
+    puts = [put for (namespace, key), one in existing for put in _erasing(namespace, key, one)]
+    yield from Write(puts)
+    return [
+        MemoryOperation(event="DELETE", namespace=namespace, key=key, cause=cause, status="applied")
+        for (namespace, key), _ in existing
+    ]
+
+
+def _erasing(namespace: tuple[str, ...], key: str, found: StoredMemory) -> Iterable[Put]:
+    for home in (namespace, closed(namespace), reserved("counters", namespace)):
+        yield Put(home, key, None)
+    for version in range(1, found.item.version + 1):
+        yield Put(journal(namespace), _record_key(key, version), None)
+
+
+def erase_below(
+    prefix: tuple[str, ...], *, exact: bool = False, cause: Cause
+) -> Steps[list[MemoryOperation]]:
+    """Erase all memories of a namespace and of those below it, with everything kept about them.
+
+    Args:
+        prefix: The namespace.
+        exact: Only this very namespace, not those below it.
+        cause: Why, for the returned operations.
+
+    Returns:
+        One applied `DELETE` for each memory, live or closed, that existed.
+    """
+    erased: dict[Ref, MemoryOperation] = {}
+    for root in (prefix, *(reserved(record, prefix) for record in RECORDS)):
+        for name in [root] if exact else (yield from Namespaces(root)):
+            keys = [each.key for each in (yield from List(name))]
+            yield from _delete_all([(name, key) for key in keys])
+            home = _home_of_memories(name)
+            for key in keys if home else ():
+                erased[home, key] = MemoryOperation(
+                    event="DELETE", namespace=home, key=key, cause=cause, status="applied"
+                )
+    return list(erased.values())
+
+
+def _home_of_memories(name: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the live namespace whose memories lie in `name`; empty where records lie."""
+    if name[0] != ROOT:
+        return name
+    return name[2:] if name[1] == "closed" else ()
+
+
+def _delete_all(refs: Sequence[Ref]) -> Steps[None]:
+    for start in range(0, len(refs), _ERASE_BATCH):
+        yield from Write([Put(*ref, None) for ref in refs[start : start + _ERASE_BATCH]])
