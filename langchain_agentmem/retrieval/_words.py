@@ -7,7 +7,7 @@ _ENGLISH_STOP_WORDS: Final = """
     i me my mine myself we us our ours ourselves you your yours yourself
     he him his himself she her hers herself it its itself they them their theirs themselves
     am is are was were be been being do does did doing done have has had having
-    can could shall should will would may might must ought
+    can could shall should will would might must ought
     and or but nor so if then than because while as of at by for with about against between into
     through during to from in on off over under up down out
     not no only too very just also any some such own same both each
@@ -19,34 +19,21 @@ _ENGLISH_STOP_WORDS: Final = """
 ENGLISH_STOP_WORDS: Final = frozenset(_ENGLISH_STOP_WORDS.split())
 """Function and question words: they say how something is asked, not what it is about."""
 
-CJK_STOP_WORDS: Final = (
-    "什么",
-    "哪里",
-    "哪儿",
-    "哪个",
-    "哪位",
-    "多少",
-    "怎么样",
-    "怎么",
-    "请问",
-    "是不是",
-    "吗",
-    "呢",
-    "呀",
-    "啊",
-    "吧",
-    "何ですか",
-    "ですか",
-    "ますか",
-)
-"""Question words and sentence-final particles of Chinese and Japanese, longest form first."""
+_CJK_STOP_WORDS: Final = """
+    什么时候 什么样 什么 怎么样 怎么 哪里 哪儿 哪个 哪位 哪 多少 请问 是不是 到底 来着
+    的 了 啥 那 这 吗 呢 呀 啊 吧 嘛 何ですか ですか ますか
+"""
+
+CJK_STOP_WORDS: Final = tuple(sorted(_CJK_STOP_WORDS.split(), key=len, reverse=True))
+"""Question words and particles of Chinese and Japanese, longest form first."""
 
 _IRREGULAR_VERBS: Final = """
     arise arose arisen; awake awoke awoken; bear bore borne; beat beaten; become became;
     begin began begun; bend bent; bite bit bitten; bleed bled; blow blew blown;
     break broke broken;
     breed bred; bring brought; build built; burn burnt; buy bought; catch caught; choose chose
-    chosen; come came; creep crept; deal dealt; dig dug; draw drew drawn; dream dreamt; drink drank drunk;
+    chosen; come came; creep crept; deal dealt; dig dug; draw drew drawn; dream dreamt;
+    drink drank drunk;
     drive drove driven; eat ate eaten; fall fell fallen; feed fed; feel felt; fight fought;
     find found; flee fled; fly flew flown; forget forgot forgotten; forgive forgave forgiven;
     freeze froze frozen; get got gotten; give gave given; go went gone; grow grew grown;

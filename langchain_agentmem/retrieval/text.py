@@ -9,6 +9,7 @@ questions is slightly better than dictionary segmentation and needs no dictionar
 import re
 import threading
 import unicodedata
+from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
@@ -135,3 +136,35 @@ _UNSPACED_START: Final = re.compile(f"[{_UNSPACED}]")
 def _is_unspaced(character: str) -> bool:
     """Tell whether a character belongs to a script written without spaces."""
     return _UNSPACED_START.match(character) is not None
+
+
+def index_text(
+    content: str,
+    speaker: str | None = None,
+    observed_at: datetime | None = None,
+    session_started_at: datetime | None = None,
+) -> str:
+    """Return the text of a turn that is embedded and searched: date, speaker, words.
+
+    Args:
+        content: The raw text of the turn.
+        speaker: Who said it.
+        observed_at: When it was said.
+        session_started_at: When its session began, for a turn without a time of its own.
+
+    Returns:
+        `8 May 2023 Caroline: text`; the parts that are not known are left out.
+    """
+    moment = observed_at or session_started_at
+    day = f"{moment.day} {moment:%B} {moment.year} " if moment else ""
+    name = f"{speaker}: " if speaker else ""
+    return f"{day}{name}{content}"
+
+
+def latin_share(text: str) -> float:
+    """Return which share of a text's letters is Latin; 1 for a text without letters."""
+    letters = [character for character in text if character.isalpha()]
+    if not letters or text.isascii():
+        return 1.0
+    latin = sum(character < "\u0250" or "\u1e00" <= character <= "\u1eff" for character in letters)
+    return latin / len(letters)

@@ -1,0 +1,247 @@
+"""The general recipe: from a pool of hybrid candidates to ranked turns, without a model call.
+
+Source: measured on LoCoMo (tuned on five conversations, checked on five others), MuSiQue and
+MemDaily; `benchmarks/recall.py` prints what each ingredient adds.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Final
+
+from langchain_agentmem.retrieval.context import Candidate, Session, session_scores
+from langchain_agentmem.retrieval.dates import DateMention, date_match, date_mentions
+from langchain_agentmem.retrieval.rules import (
+    asks_when,
+    is_first_person,
+    is_user,
+    named_speakers,
+    time_share,
+)
+from langchain_agentmem.retrieval.text import latin_share, query_terms, words
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How much each ingredient counts; 0 switches one off.
+
+    Attributes:
+        dense: The dense score, against 1 for the lexical one. About .3 for static vectors, .5 for
+            MiniLM or e5, 1 for documents.
+        latin_only: The embedding model knows Latin script only: it does not vote on questions in
+            other scripts.
+        previous: The content score of the turn before, in the same session.
+        following: The content score of the turn after.
+        session_best: The best content score of the session.
+        session_lexical: BM25 of the session as one document.
+        speaker: The turn's speaker is the one asked about.
+        date: The turn's day matches a date in the question.
+        when: The question asks for a time and the turn speaks of one.
+        title: The document's title is named in one of the first five.
+    """
+
+    dense: float = 0.3
+    latin_only: bool = True
+    previous: float = 0.2
+    following: float = 0.1
+    session_best: float = 0.4
+    session_lexical: float = 0.5
+    speaker: float = 0.3
+    date: float = 0.25
+    when: float = 0.07
+    title: float = 0.4
+
+    def dense_for(self, query: str) -> float:
+        """Return the dense weight for one question: 0 in a script that the model does not know."""
+        return 0.0 if self.latin_only and latin_share(query) < _LATIN_ENOUGH else self.dense
+
+
+_LATIN_ENOUGH: Final = 0.5
+_WHOLE_SESSIONS: Final = 10  # sessions whose turns outside the pool are ranked, too
+_HOP_FROM: Final = 5
+DEFAULT_WEIGHTS: Final = Weights()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One ranked turn.
+
+    Attributes:
+        key: The turn's key in the store.
+        score: The sum of `parts`.
+        parts: What each ingredient, named as in `Weights`, contributes.
+        candidate: The turn, or None for one outside the pool, known by key only.
+    """
+
+    key: str
+    score: float
+    parts: Mapping[str, float]
+    candidate: Candidate | None = None
+
+
+def rank(
+    query: str,
+    candidates: Sequence[Candidate],
+    sessions: Mapping[str, Session],
+    weights: Weights = DEFAULT_WEIGHTS,
+) -> list[Ranked]:
+    """Rank the turns of one scope for a question.
+
+    Args:
+        query: The question as asked.
+        candidates: The pool of one scope. A candidate whose session is not given has no context.
+        sessions: The pool's sessions by id.
+        weights: The ingredients' weights.
+
+    Returns:
+        The pool and the other turns of its best sessions, best first; ties newest first, then by
+        key.
+    """
+    pool = {candidate.key: candidate for candidate in candidates}
+    reached = {c.session: sessions[c.session] for c in pool.values() if c.session in sessions}
+    content = _content_parts(pool, weights, query)
+    context = _context_parts(query, candidates, reached, content, weights)
+    turns = _turns(pool, reached, context)
+    rules = Rules.of(query, turns.values(), weights)
+    plain = {key: content.get(key, {}) | context.get(key, {}) for key in turns}
+    top = max((sum(parts.values()) for parts in plain.values()), default=0.0) or 1.0
+    ranked = []
+    for key, turn in turns.items():
+        parts = {name: value / top for name, value in plain[key].items() if value}
+        parts |= rules.parts(turn)
+        ranked.append(Ranked(key, sum(parts.values()), parts, pool.get(key)))
+    ranked.sort(key=lambda one: (-one.score, -_age(turns[one.key]), one.key))
+    return follow_titles(ranked, weights.title)
+
+
+def follow_titles(ranked: Sequence[Ranked], share: float) -> list[Ranked]:
+    """Lift documents whose title is named in one of the first five.
+
+    The second hop of a question about documents; turns of a conversation have no title and keep
+    their places.
+
+    Args:
+        ranked: The ranking so far, best first.
+        share: How much of the naming document's score the named one gains.
+
+    Returns:
+        The ranking in its new order.
+    """
+    titled = {
+        one.key: f" {title} "
+        for one in ranked
+        if one.candidate and (title := " ".join(words(one.candidate.title)))
+    }
+    if not titled or not share:
+        return list(ranked)
+    gains: dict[str, float] = {}
+    for naming in ranked[:_HOP_FROM]:
+        text = f" {' '.join(words(naming.candidate.content))} " if naming.candidate else ""
+        own = titled.get(naming.key)
+        for key, title in titled.items():
+            if title != own and title in text:
+                gains[key] = max(gains.get(key, 0.0), share * naming.score)
+    lifted = [
+        replace(one, score=one.score + gains[one.key], parts={**one.parts, "title": gains[one.key]})
+        if one.key in gains
+        else one
+        for one in ranked
+    ]
+    return sorted(lifted, key=lambda one: -one.score)
+
+
+def _turns(
+    pool: Mapping[str, Candidate],
+    sessions: Mapping[str, Session],
+    context: Mapping[str, Mapping[str, float]],
+) -> dict[str, Candidate]:
+    """Return the pool and the other turns of its best sessions, as far as records know them."""
+    best = sorted(
+        (session for session in sessions.values() if session.turns),
+        key=lambda session: (-_session_part(context[session.turns[0]]), session.key),
+    )
+    turns = dict(pool)
+    for session in best[:_WHOLE_SESSIONS]:
+        speakers = session.speakers[: len(session.turns)]
+        for key, speaker in zip_longest(session.turns, speakers):
+            if key not in turns:
+                turns[key] = Candidate(key, "", session.key, speaker, session.started_at)
+    return turns
+
+
+def _session_part(parts: Mapping[str, float]) -> float:
+    """Return what every turn of a session gains alike."""
+    return parts["session_best"] + parts["session_lexical"]
+
+
+def _content_parts(
+    pool: Mapping[str, Candidate], weights: Weights, query: str
+) -> dict[str, dict[str, float]]:
+    """Return the parts of each turn's own score."""
+    dense = weights.dense_for(query)
+    return {key: {"lexical": c.lexical, "dense": dense * c.dense} for key, c in pool.items()}
+
+
+def _context_parts(
+    query: str,
+    candidates: Sequence[Candidate],
+    sessions: Mapping[str, Session],
+    content: Mapping[str, dict[str, float]],
+    weights: Weights,
+) -> dict[str, dict[str, float]]:
+    """Return what each turn of the sessions gains from its neighbors and its session."""
+    own = {key: sum(parts.values()) for key, parts in content.items()}
+    lexical = session_scores(query_terms(query), candidates, sessions)
+    gained = {}
+    for session in sessions.values():
+        scores = [own.get(key, 0.0) for key in session.turns]
+        best = weights.session_best * max(scores, default=0.0)
+        whole = weights.session_lexical * lexical[session.key]
+        around = zip(session.turns, [0.0, *scores], [*scores[1:], 0.0], strict=False)
+        for key, before, after in around:
+            gained[key] = {
+                "previous": weights.previous * before,
+                "following": weights.following * after,
+                "session_best": best,
+                "session_lexical": whole,
+            }
+    return gained
+
+
+def _age(turn: Candidate) -> float:
+    """Return a number that is larger for newer turns."""
+    return turn.observed_at.timestamp() if turn.observed_at else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the rules look for in one question."""
+
+    speakers: frozenset[str]
+    first_person: bool
+    dates: tuple[DateMention, ...]
+    when: bool
+    weights: Weights
+
+    @classmethod
+    def of(cls, query: str, turns: Iterable[Candidate], weights: Weights) -> "Rules":
+        """Read a question about turns of certain speakers."""
+        speakers = {turn.speaker for turn in turns if turn.speaker}
+        return cls(
+            speakers=named_speakers(query, speakers),
+            first_person=is_first_person(query),
+            dates=tuple(date_mentions(query)),
+            when=asks_when(query),
+            weights=weights,
+        )
+
+    def parts(self, turn: Candidate) -> dict[str, float]:
+        """Return what the rules add to one turn."""
+        parts = {}
+        if turn.speaker in self.speakers or (self.first_person and is_user(turn.speaker)):
+            parts["speaker"] = self.weights.speaker
+        if self.dates and turn.observed_at is not None:
+            parts["date"] = self.weights.date * date_match(self.dates, turn.observed_at.date())
+        if self.when:
+            parts["when"] = self.weights.when * time_share(turn.content)
+        return {name: value for name, value in parts.items() if value}
