@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from langchain_agentmem.retrieval.context import Candidate, Session
 from langchain_agentmem.retrieval.fusion import normalize_dense, normalize_max
 from langchain_agentmem.retrieval.lexical import LexicalIndex
-from langchain_agentmem.retrieval.rank import Weights, rank
+from langchain_agentmem.retrieval.rank import POOL_DEPTH, Weights, rank
 from langchain_agentmem.retrieval.rules import without_names
 from langchain_agentmem.retrieval.text import index_text, query_terms, terms
 
@@ -32,6 +32,7 @@ CATEGORIES: Final = {
     "4": "single-hop",
     "5": "adversarial",
 }
+_BROKEN: Final = "[ERRORQ]"  # what stands in 11 of MemDaily's questions
 CUTOFFS: Final = {"locomo": (1, 5, 10), "memdaily": (1, 3, 5), "musique": (1, 5, 10)}
 
 
@@ -102,7 +103,7 @@ def _evidence(text: str) -> Iterator[str]:
 
 
 def memdaily(folder: Path) -> Iterator[Scope]:
-    """Yield each message list as one scope."""
+    """Yield each message list as one scope; the set's broken questions are left out."""
     for path in sorted((folder / "memdaily").glob("*.json")):
         for entry in json.loads(path.read_text("utf-8")):
             turns = []
@@ -114,7 +115,7 @@ def memdaily(folder: Path) -> Iterator[Scope]:
             questions = [
                 Question(q["question"], frozenset(map(str, q["target_step_id"])), path.stem[:2])
                 for q in entry["question_list"]
-                if q["target_step_id"]
+                if q["target_step_id"] and q["question"] != _BROKEN
             ]
             yield Scope(f"{path.stem}-{entry['tid']}", turns, questions)
 
@@ -301,7 +302,7 @@ def main() -> None:
     parser.add_argument("--dataset", choices=sorted(LOADERS), action="append")
     parser.add_argument("--ablate", action="store_true", help="leave out each ingredient in turn")
     parser.add_argument("--lexical", action="store_true", help="no embedding model")
-    parser.add_argument("--pool", type=int, default=200, help="candidates from the store")
+    parser.add_argument("--pool", type=int, default=POOL_DEPTH, help="candidates from the store")
     parser.add_argument("--weight", action="append", default=[], help="such as dense=0.5")
     arguments = parser.parse_args()
     chosen = {name: float(value) for name, value in (w.split("=") for w in arguments.weight)}

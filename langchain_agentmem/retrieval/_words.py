@@ -56,3 +56,19 @@ IRREGULAR_VERBS: Final[dict[str, str]] = {
     for form in forms
 }
 """Past form to base form, looked up before stemming, which cannot see that went is go."""
+
+ENGLISH_MONTHS: Final = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+"""Fixed here, because `strftime` would follow the machine's locale."""

@@ -7,27 +7,13 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
+from langchain_agentmem.retrieval._words import ENGLISH_MONTHS
+
 _MONTHS: Final = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january jan",
-            "february feb",
-            "march mar",
-            "april apr",
-            "may",
-            "june jun",
-            "july jul",
-            "august aug",
-            "september sep sept",
-            "october oct",
-            "november nov",
-            "december dec",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}
+    form: number
+    for number, name in enumerate(ENGLISH_MONTHS, start=1)
+    for form in (name.casefold(), name[:3].casefold())
+} | {"sept": 9}
 _CJK_NUMERALS: Final = {
     numeral: number
     for number, numeral in enumerate(
@@ -51,7 +37,7 @@ _PATTERNS: Final = tuple(
         rf"\b{_YEAR}\b",
     )
 )
-_VERBS_TOO: Final = {"may", "march", "mar", "jan", "sep", "dec"}  # bare, they need a capital letter
+_VERBS_TOO: Final = {"may", "march"}  # alone, a month only when capitalized within a sentence
 
 _SAME: Final = 1.0
 _DAYS_AFTER: Final = 0.8
@@ -111,7 +97,8 @@ def _mention(match: re.Match[str]) -> DateMention | None:
     """Read one regular-expression match; None for an impossible date."""
     parts = match.groupdict()
     month_name = parts.get("month") or ""
-    if month_name == match.group().strip(".") and month_name in _VERBS_TOO:
+    bare = match.group().strip(".")
+    if bare in _VERBS_TOO or (bare.casefold() in _VERBS_TOO and match.start() == 0):
         return None
     year = int(parts["year"]) if parts.get("year") else None
     day = int(parts["day"]) if parts.get("day") else None

@@ -1,7 +1,7 @@
 """The general recipe: from a pool of hybrid candidates to ranked turns, without a model call.
 
-Source: measured on LoCoMo (tuned on five conversations, checked on five others), MuSiQue and
-MemDaily; `benchmarks/recall.py` prints what each ingredient adds.
+The ingredients and their weights come from measurements on LoCoMo, MuSiQue and MemDaily, with one
+set of weights for all three; `benchmarks/recall.py` prints what each ingredient adds.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -56,8 +56,10 @@ class Weights:
         return 0.0 if self.latin_only and latin_share(query) < _LATIN_ENOUGH else self.dense
 
 
+POOL_DEPTH: Final = 150
+"""How many hybrid candidates to ask the store for; more changes no result by a point."""
 _LATIN_ENOUGH: Final = 0.5
-_WHOLE_SESSIONS: Final = 10  # sessions whose turns outside the pool are ranked, too
+_WHOLE_SESSIONS: Final = 5  # sessions whose turns outside the pool are ranked, too
 _HOP_FROM: Final = 5
 DEFAULT_WEIGHTS: Final = Weights()
 
@@ -100,8 +102,10 @@ def rank(
     pool = {candidate.key: candidate for candidate in candidates}
     reached = {c.session: sessions[c.session] for c in pool.values() if c.session in sessions}
     content = _content_parts(pool, weights, query)
-    context = _context_parts(query, candidates, reached, content, weights)
-    turns = _turns(pool, reached, context)
+    own = {key: sum(parts.values()) for key, parts in content.items()}
+    shared = _session_parts(query, candidates, reached, own, weights)
+    turns = {**pool, **_around(pool, reached, shared)}
+    context = _context_parts(turns, reached, own, shared, weights)
     rules = Rules.of(query, turns.values(), weights)
     plain = {key: content.get(key, {}) | context.get(key, {}) for key in turns}
     top = max((sum(parts.values()) for parts in plain.values()), default=0.0) or 1.0
@@ -150,30 +154,6 @@ def follow_titles(ranked: Sequence[Ranked], share: float) -> list[Ranked]:
     return sorted(lifted, key=lambda one: -one.score)
 
 
-def _turns(
-    pool: Mapping[str, Candidate],
-    sessions: Mapping[str, Session],
-    context: Mapping[str, Mapping[str, float]],
-) -> dict[str, Candidate]:
-    """Return the pool and the other turns of its best sessions, as far as records know them."""
-    best = sorted(
-        (session for session in sessions.values() if session.turns),
-        key=lambda session: (-_session_part(context[session.turns[0]]), session.key),
-    )
-    turns = dict(pool)
-    for session in best[:_WHOLE_SESSIONS]:
-        speakers = session.speakers[: len(session.turns)]
-        for key, speaker in zip_longest(session.turns, speakers):
-            if key not in turns:
-                turns[key] = Candidate(key, "", session.key, speaker, session.started_at)
-    return turns
-
-
-def _session_part(parts: Mapping[str, float]) -> float:
-    """Return what every turn of a session gains alike."""
-    return parts["session_best"] + parts["session_lexical"]
-
-
 def _content_parts(
     pool: Mapping[str, Candidate], weights: Weights, query: str
 ) -> dict[str, dict[str, float]]:
@@ -182,29 +162,64 @@ def _content_parts(
     return {key: {"lexical": c.lexical, "dense": dense * c.dense} for key, c in pool.items()}
 
 
-def _context_parts(
+def _session_parts(
     query: str,
     candidates: Sequence[Candidate],
     sessions: Mapping[str, Session],
-    content: Mapping[str, dict[str, float]],
+    own: Mapping[str, float],
     weights: Weights,
 ) -> dict[str, dict[str, float]]:
-    """Return what each turn of the sessions gains from its neighbors and its session."""
-    own = {key: sum(parts.values()) for key, parts in content.items()}
+    """Return what every turn of a session gains alike."""
     lexical = session_scores(query_terms(query), candidates, sessions)
+    best = dict.fromkeys(sessions, 0.0)
+    for candidate in candidates:
+        if candidate.session in best:
+            best[candidate.session] = max(best[candidate.session], own[candidate.key])
+    return {
+        key: {
+            "session_best": weights.session_best * best[key],
+            "session_lexical": weights.session_lexical * lexical[key],
+        }
+        for key in sessions
+    }
+
+
+def _around(
+    pool: Mapping[str, Candidate],
+    sessions: Mapping[str, Session],
+    shared: Mapping[str, Mapping[str, float]],
+) -> dict[str, Candidate]:
+    """Return the best sessions' turns outside the pool, as far as the records know them."""
+    best = sorted(sessions, key=lambda key: (-sum(shared[key].values()), key))[:_WHOLE_SESSIONS]
+    return {
+        turn: Candidate(turn, "", key, speaker, sessions[key].started_at)
+        for key in best
+        for turn, speaker in zip_longest(
+            sessions[key].turns, sessions[key].speakers[: len(sessions[key].turns)]
+        )
+        if turn not in pool
+    }
+
+
+def _context_parts(
+    turns: Mapping[str, Candidate],
+    sessions: Mapping[str, Session],
+    own: Mapping[str, float],
+    shared: Mapping[str, Mapping[str, float]],
+    weights: Weights,
+) -> dict[str, dict[str, float]]:
+    """Return what each ranked turn gains from its neighbors and its session."""
     gained = {}
     for session in sessions.values():
         scores = [own.get(key, 0.0) for key in session.turns]
-        best = weights.session_best * max(scores, default=0.0)
-        whole = weights.session_lexical * lexical[session.key]
         around = zip(session.turns, [0.0, *scores], [*scores[1:], 0.0], strict=False)
         for key, before, after in around:
-            gained[key] = {
-                "previous": weights.previous * before,
-                "following": weights.following * after,
-                "session_best": best,
-                "session_lexical": whole,
-            }
+            if key in turns:
+                gained[key] = {
+                    "previous": weights.previous * before,
+                    "following": weights.following * after,
+                    **shared[session.key],
+                }
     return gained
 
 

@@ -25,18 +25,14 @@ _ASKS_WHEN: Final = {
     "ja": re.compile("いつ|何時|何日|何月|何年"),
 }
 _TIME_WORDS: Final = {
-    "en": re.compile(
-        r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|recently|soon|week|weeks|weekend|month"
-        r"|months|year|years|days?|morning|evening|monday|tuesday|wednesday|thursday|friday"
-        r"|saturday|sunday|january|february|march|april|june|july|august|september|october"
-        r"|november|december|(?:19|20)\d\d)\b"
-    ),
-    "zh": re.compile(
-        "昨天|今天|明天|前天|后天|上周|下周|本周|周末|星期.|周[一二三四五六日]|去年|今年|明年"
-        "|上个月|下个月|最近|刚才|\\d+[月日号点]"
-    ),
-    "ja": re.compile("昨日|今日|明日|先週|来週|週末|先月|来月|去年|昨年|来年|最近|\\d+[月日時]"),
+    "en": r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|recently|soon|weeks?|weekend"
+    r"|months?|years?|days?|morning|evening|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february"
+    r"|march|april|june|july|august|september|october|november|december|(?:19|20)\d\d)\b",
+    "zh": "昨天|今天|明天|前天|后天|[上下本]周|周末|星期.|周[一二三四五六日]|去年|今年|明年"
+    "|[上下]个月|最近|刚才|\\d+[月日号点]",
+    "ja": "昨日|今日|明日|先週|来週|週末|先月|来月|昨年|来年|\\d+時",
 }
+_ANY_TIME_WORD: Final = re.compile("|".join(_TIME_WORDS.values()))
 _MAX_TIME_WORDS: Final = 2
 
 
@@ -95,8 +91,7 @@ def asks_when(query: str) -> bool:
 
 def time_share(content: str) -> float:
     """Return how much a turn speaks of time, `min(time words, 2) / 2`."""
-    folded = fold(content)
-    found = sum(len(pattern.findall(folded)) for pattern in _TIME_WORDS.values())
+    found = len(_ANY_TIME_WORD.findall(fold(content)))
     return min(found, _MAX_TIME_WORDS) / _MAX_TIME_WORDS
 
 

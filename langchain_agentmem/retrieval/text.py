@@ -17,6 +17,7 @@ import Stemmer
 
 from langchain_agentmem.retrieval._words import (
     CJK_STOP_WORDS,
+    ENGLISH_MONTHS,
     ENGLISH_STOP_WORDS,
     IRREGULAR_VERBS,
 )
@@ -35,12 +36,15 @@ _TOKEN: Final = re.compile(
     f"(?P<unspaced>[{_UNSPACED}]+)|(?P<indic>[{_INDIC}]+)|(?P<emoji>{_EMOJI})"
     f"|(?P<word>(?:(?![{_UNSPACED}{_INDIC}])[^\\W_])+)"
 )
+_UNSPACED_START: Final = re.compile(f"[{_UNSPACED}]")
 _ASCII_WORD: Final = re.compile("[a-z0-9]+")
 _UNSPACED_STOP: Final = re.compile("|".join(CJK_STOP_WORDS))
 # Diacritics that are optional in writing: Latin, Greek and Cyrillic accents, Hebrew points, Arabic
 # vowels and lengthening. Marks of other scripts (the Japanese dakuten, Indic and Thai vowels) are
 # letters of their own and stay.
 _ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
+
+_UNSTEMMED: Final = 2  # Porter would leave nothing of `s` and make `is` an `i`
 
 _local = threading.local()
 
@@ -71,7 +75,7 @@ def stem(word: str) -> str:
         The Porter stem (of the base form, for irregular verbs) when the word is written in ASCII
         letters, else the word itself.
     """
-    if not (word.isascii() and word.isalpha()):
+    if len(word) <= _UNSTEMMED or not (word.isascii() and word.isalpha()):
         return word
     # A stemmer object keeps a buffer of its own and must not be shared between threads.
     stemmer = getattr(_local, "stemmer", None)
@@ -90,7 +94,10 @@ def terms(text: str) -> list[str]:
     Returns:
         Stems of words, characters and bigrams of scripts without spaces, and emoji.
     """
-    return [term for word in _words(fold(text)) for term in _expand(word)]
+    folded = fold(text)
+    if folded.isascii():
+        return [stem(word) for word in _ASCII_WORD.findall(folded)]
+    return [term for word in _words(folded) for term in _expand(word)]
 
 
 def query_terms(text: str) -> list[str]:
@@ -130,9 +137,6 @@ def _expand(word: str) -> list[str]:
     return [*word, *(word[i : i + 2] for i in range(len(word) - 1))]
 
 
-_UNSPACED_START: Final = re.compile(f"[{_UNSPACED}]")
-
-
 def _is_unspaced(character: str) -> bool:
     """Tell whether a character belongs to a script written without spaces."""
     return _UNSPACED_START.match(character) is not None
@@ -156,7 +160,7 @@ def index_text(
         `8 May 2023 Caroline: text`; the parts that are not known are left out.
     """
     moment = observed_at or session_started_at
-    day = f"{moment.day} {moment:%B} {moment.year} " if moment else ""
+    day = f"{moment.day} {ENGLISH_MONTHS[moment.month - 1]} {moment.year} " if moment else ""
     name = f"{speaker}: " if speaker else ""
     return f"{day}{name}{content}"
 
