@@ -1,0 +1,153 @@
+"""The segments of a store, kept equal to the file by reading what changed.
+
+Own commits and those of other processes are treated alike: before a search, every change after the
+last one seen is read from the file, in one snapshot with what the search then returns.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from langchain_agentmem.retrieval.lexical import LexicalIndex
+from langchain_agentmem.stores import _vectors
+from langchain_agentmem.stores._filters import Filter
+from langchain_agentmem.stores._indexing import IndexSettings
+from langchain_agentmem.stores._namespaces import scope_condition
+from langchain_agentmem.stores._schema import UNIT_BITS
+from langchain_agentmem.stores._segments import NEVER, Row, Segment, SegmentCache
+from langchain_agentmem.stores._values import load
+
+_MAX_CATCH_UP = 20_000  # beyond this many changes, loading anew is cheaper than applying them
+_UNITS = f"JOIN units u ON u.id >= (i.id << {UNIT_BITS}) AND u.id < ((i.id + 1) << {UNIT_BITS})"
+_ITEMS = "FROM namespaces n CROSS JOIN items i ON i.namespace_id = n.id"
+
+
+class MemoryIndex:
+    """Segments over the indexed texts of a file.
+
+    Hold `lock` from `catch_up` until the rows of a search are selected.
+
+    Args:
+        settings: The store's index.
+        budget: How many bytes the segments may hold.
+    """
+
+    def __init__(self, settings: IndexSettings, budget: int) -> None:
+        self.lock = threading.RLock()
+        self.segments = SegmentCache(budget)
+        self._settings = settings
+        self._seen = -1
+        self._epoch = -1
+
+    def catch_up(self, connection: sqlite3.Connection) -> None:
+        """Apply every change between the last call and the connection's snapshot."""
+        meta = dict(connection.execute("SELECT key, value FROM meta WHERE key != 'fingerprint'"))
+        change, before = int(meta["change"]), self._seen
+        if change == before and meta["epoch"] == self._epoch:
+            return
+        far = change - before > _MAX_CATCH_UP or before < int(meta["pruned"])
+        if change < before or far or meta["epoch"] != self._epoch:
+            self.segments.clear()
+        if len(self.segments):
+            self._apply(connection, before)
+        self._seen, self._epoch = change, meta["epoch"]
+
+    def segment(self, connection: sqlite3.Connection, path: str) -> Segment:
+        """Return a segment that holds everything a search of `path` sees, loading it if needed."""
+        segment = self.segments.find(path)
+        if segment is not None and segment.is_worn:
+            self.segments.drop(segment)
+            segment = None
+        if segment is None:
+            segment = self._load(connection, path)
+            self.segments.add(segment)
+        return segment
+
+    def fill_words(self, connection: sqlite3.Connection, segment: Segment) -> LexicalIndex:
+        """Return a segment's lexical index, built at first use."""
+        if segment.lexical is not None:
+            return segment.lexical
+        index = segment.lexical = LexicalIndex()
+        condition, values = scope_condition(segment.root)
+        sql = f"SELECT i.id, u.terms {_ITEMS} CROSS {_UNITS} WHERE {condition} ORDER BY u.id"
+        terms: dict[int, list[str]] = {}
+        for item, text in connection.execute(sql, values):
+            terms.setdefault(item, []).append(text)
+        for row, item in enumerate(segment.ids().tolist()):
+            if segment.alive[row]:
+                index.add(terms[item].pop(0).split())
+            else:
+                index.remove(index.add(()))
+        return index
+
+    def fill_columns(
+        self, connection: sqlite3.Connection, segment: Segment, condition: Filter
+    ) -> None:
+        """Fill the columns of a segment that a filter needs."""
+        missing = segment.unfilled(condition)
+        if not missing:
+            return
+        first = min(start for _, start in missing)
+        values = read_values(connection, np.unique(segment.ids(first)).tolist())
+        for key, start in missing:
+            segment.fill(key, start, values)
+
+    def _load(self, connection: sqlite3.Connection, path: str) -> Segment:
+        condition, values = scope_condition(path)
+        sql = (
+            f"SELECT i.id, n.path, i.updated_at, i.seq, i.expires_at, u.vector {_ITEMS} "
+            f"CROSS {_UNITS} WHERE {condition} ORDER BY n.path"
+        )
+        rows: list[Row] = []
+        blobs: list[bytes] = []
+        for item, place, updated, seq, expires, blob in connection.execute(sql, values):
+            rows.append(Row(item, place, updated, seq, NEVER if expires is None else expires))
+            blobs.append(blob)
+        return Segment(path, rows, self._matrix(blobs))
+
+    def _matrix(self, blobs: Sequence[bytes]) -> _vectors.Floats | None:
+        dims = self._settings.dims
+        if dims is None:
+            return None
+        matrix = _vectors.decode(blobs, dims)
+        return _vectors.normalize(matrix) if self._settings.distance == "cosine" else matrix
+
+    def _apply(self, connection: sqlite3.Connection, after: int) -> None:
+        removed = connection.execute("SELECT item FROM removed WHERE change > ?", (after,))
+        for (item,) in removed.fetchall():
+            for segment in self.segments.all():
+                segment.remove(item)
+        sql = f"SELECT i.id, n.path, i.updated_at, i.seq, i.expires_at {_CHANGED}"
+        for item, path, updated, seq, expires in connection.execute(sql, (after,)).fetchall():
+            holders = self.segments.holding(path)
+            if holders:
+                row = Row(item, path, updated, seq, NEVER if expires is None else expires)
+                self._upsert(connection, row, holders)
+
+    def _upsert(
+        self, connection: sqlite3.Connection, row: Row, segments: Iterable[Segment]
+    ) -> None:
+        units = connection.execute(
+            "SELECT vector, terms FROM units WHERE id >= ? AND id < ? ORDER BY id",
+            (row.item << UNIT_BITS, (row.item + 1) << UNIT_BITS),
+        ).fetchall()
+        matrix = self._matrix([vector for vector, _ in units])
+        for segment in segments:
+            new = segment.upsert(row, matrix, len(units))
+            if segment.lexical is not None and new:
+                segment.lexical.add_many(terms.split() for _, terms in units)
+
+
+_CHANGED = (
+    "FROM items i JOIN namespaces n ON n.id = i.namespace_id WHERE i.change > ? ORDER BY i.change"
+)
+
+
+def read_values(connection: sqlite3.Connection, items: Sequence[int]) -> dict[int, Any]:
+    """Return the values of items by id."""
+    ids = "[" + ",".join(map(str, items)) + "]"
+    sql = "SELECT id, value FROM items WHERE id IN (SELECT value FROM json_each(?))"
+    return {item: load(text) for item, text in connection.execute(sql, (ids,))}

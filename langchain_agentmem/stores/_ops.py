@@ -1,0 +1,179 @@
+"""Operations and results beyond LangGraph's own, and the checks every operation passes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal, cast
+
+from langgraph.store.base import (
+    GetOp,
+    IndexConfig,
+    InvalidNamespaceError,
+    ListNamespacesOp,
+    Op,
+    PutOp,
+    SearchItem,
+    SearchOp,
+)
+
+from langchain_agentmem.stores._namespaces import check_labels, is_unicode
+from langchain_agentmem.stores._values import check_json
+
+SearchMode = Literal["dense", "lexical", "hybrid"]
+DistanceType = Literal["cosine", "inner_product", "l2"]
+MODES: Final = ("dense", "lexical", "hybrid")
+
+
+class StoreIndexConfig(IndexConfig, total=False):
+    """LangGraph's `IndexConfig` with the options this store adds."""
+
+    distance_type: DistanceType
+    """How vectors are compared; `"cosine"` by default. Higher scores are always better."""
+
+    mode: SearchMode
+    """How queries are answered; `"dense"` by default when `embed` is given."""
+
+    dense_weight: float
+    """Weight of the normalized dense score beside the lexical one in hybrid search."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSearchOp:
+    """A `SearchOp` with this store's options; `batch` takes it beside LangGraph's own ops.
+
+    Attributes:
+        namespace_prefix: The scope; its whole subtree unless `exact`.
+        filter: Conditions on the values.
+        limit: How many items to return at most.
+        offset: How many matching items to skip.
+        query: What to rank by; None or `""` for newest first.
+        refresh_ttl: Whether returned items start their time to live anew.
+        mode: How to rank; None for the store's own mode.
+        exact: Whether to look in this very namespace only.
+    """
+
+    namespace_prefix: tuple[str, ...]
+    filter: Mapping[str, Any] | None = None
+    limit: int = 10
+    offset: int = 0
+    query: str | None = None
+    refresh_ttl: bool = True
+    mode: SearchMode | None = None
+    exact: bool = False
+
+
+StoreOp = Op | StoreSearchOp
+
+
+class ScoredItem(SearchItem):
+    """A search result that says what its score is made of.
+
+    Attributes:
+        parts: `lexical` (BM25 divided by the query's maximum), `dense` (similarity normalized over
+            the query's best 200) and `cosine` (the raw similarity under the store's distance),
+            as far as they were computed.
+    """
+
+    __slots__ = ("parts",)
+
+    def __init__(
+        self,
+        *,
+        namespace: tuple[str, ...],
+        key: str,
+        value: dict[str, Any],
+        created_at: datetime,
+        updated_at: datetime,
+        score: float | None = None,
+        parts: Mapping[str, float] | None = None,
+    ) -> None:
+        super().__init__(namespace, key, value, created_at, updated_at, score)
+        self.parts = dict(parts or {})
+
+
+def check_op(op: object) -> StoreOp:
+    """Return a valid op: search ops as `StoreSearchOp`, keys as strings.
+
+    Raises:
+        ValueError: If the type is unknown, a number is out of range or a value is not JSON.
+        InvalidNamespaceError: If a namespace is not acceptable.
+        TypeError: If a value holds something JSON does not know.
+    """
+    if isinstance(op, PutOp):
+        return _check_put(op)
+    if isinstance(op, GetOp):
+        check_labels(op.namespace)
+        return op._replace(namespace=tuple(op.namespace), key=check_key(op.key))
+    if isinstance(op, SearchOp):
+        return _check_search(StoreSearchOp(*op))
+    if isinstance(op, StoreSearchOp):
+        return _check_search(op)
+    if isinstance(op, ListNamespacesOp):
+        return _check_list(op)
+    msg = f"Unknown operation type: {type(op).__name__}."
+    raise ValueError(msg)
+
+
+def check_key(key: object) -> str:
+    """Return `str(key)`.
+
+    Raises:
+        ValueError: If the key holds NUL or a lone surrogate.
+    """
+    text = str(key)
+    if "\x00" in text or not is_unicode(text):
+        msg = f"A key cannot contain NUL or lone surrogates: {text[:80]!r}."
+        raise ValueError(msg)
+    return text
+
+
+def _check_put(op: PutOp) -> PutOp:
+    if not op.namespace:
+        msg = "A namespace cannot be empty when an item is put."
+        raise InvalidNamespaceError(msg)
+    check_labels(op.namespace)
+    if op.value is not None:
+        if not isinstance(op.value, Mapping):
+            msg = f"value must be a mapping with string keys, not {type(op.value).__name__}."
+            raise TypeError(msg)
+        check_json(op.value)
+    if op.ttl is not None and not _is_positive(op.ttl):
+        msg = f"ttl must be a positive number of minutes or None, not {op.ttl!r}."
+        raise ValueError(msg)
+    return op._replace(namespace=tuple(op.namespace), key=check_key(op.key))
+
+
+def _is_positive(ttl: object) -> bool:
+    return isinstance(ttl, int | float) and not isinstance(ttl, bool) and 0 < ttl < float("inf")
+
+
+def _check_search(op: StoreSearchOp) -> StoreSearchOp:
+    check_labels(op.namespace_prefix)
+    _check_count("limit", op.limit)
+    _check_count("offset", op.offset)
+    if op.mode is not None and op.mode not in MODES:
+        msg = f"mode must be one of {', '.join(MODES)}, not {op.mode!r}."
+        raise ValueError(msg)
+    if op.query is not None and not isinstance(op.query, str):
+        msg = f"query must be a string or None, not {type(op.query).__name__}."
+        raise TypeError(msg)
+    return op
+
+
+def _check_list(op: ListNamespacesOp) -> ListNamespacesOp:
+    for condition in op.match_conditions or ():
+        check_labels(cast("tuple[str, ...]", condition.path))
+        if condition.match_type not in ("prefix", "suffix"):
+            msg = f"match_type must be 'prefix' or 'suffix', not {condition.match_type!r}."
+            raise ValueError(msg)
+    _check_count("limit", op.limit)
+    _check_count("offset", op.offset)
+    if op.max_depth is not None:
+        _check_count("max_depth", op.max_depth, least=1)
+    return op
+
+
+def _check_count(name: str, number: object, least: int = 0) -> None:
+    if not isinstance(number, int) or isinstance(number, bool) or number < least:
+        msg = f"{name} must be an integer of at least {least}, not {number!r}."
+        raise ValueError(msg)

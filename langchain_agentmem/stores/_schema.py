@@ -1,0 +1,275 @@
+"""The store file: its tables, how it is opened, and what its errors mean."""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from langchain_agentmem.errors import CorruptStoreError, SchemaVersionError, StorageError
+
+SCHEMA_VERSION: Final = 1
+APPLICATION_ID: Final = 0x41474D31  # "AGM1"
+UNIT_BITS: Final = 20
+"""A unit (one indexed text) is numbered `item << UNIT_BITS | n`: no index from item to units."""
+
+_TABLES: Final = """
+CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE namespaces(id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, scope TEXT NOT NULL);
+CREATE TABLE items(
+    id INTEGER PRIMARY KEY,
+    namespace_id INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    fields TEXT,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    change INTEGER NOT NULL,
+    ttl_minutes REAL,
+    expires_at INTEGER,
+    UNIQUE(namespace_id, key)
+);
+CREATE INDEX items_change ON items(change);
+CREATE INDEX items_expiry ON items(expires_at) WHERE expires_at IS NOT NULL;
+CREATE TABLE removed(change INTEGER PRIMARY KEY, item INTEGER NOT NULL);
+CREATE TABLE units(id INTEGER PRIMARY KEY, digest BLOB NOT NULL, vector BLOB, terms TEXT NOT NULL);
+CREATE VIRTUAL TABLE words USING fts5(
+    terms, content='', detail=none,
+    tokenize="unicode61 remove_diacritics 0 categories 'L* M* N* S* Co' tokenchars '_'"
+);
+INSERT INTO meta VALUES ('change', 0), ('pruned', 0), ('epoch', 0);
+"""
+
+
+class Database:
+    """Connections to one file: one for writing, a pool for reading.
+
+    In WAL mode readers never wait for the writer. A database in memory has one connection only,
+    and its readers take the write lock.
+
+    Args:
+        path: The file, or `":memory:"`.
+        synchronous: `"full"` or `"normal"`, as SQLite defines them for WAL.
+        busy_timeout_s: Seconds to wait for another process's lock.
+    """
+
+    def __init__(self, path: str, *, synchronous: str, busy_timeout_s: float) -> None:
+        self.path = path
+        self.write_lock = threading.RLock()
+        self.read_only = False
+        self._synchronous = synchronous
+        self._timeout = busy_timeout_s
+        self._immutable = False
+        self._writer: sqlite3.Connection | None = None
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the database lives in memory only."""
+        return self.path == ":memory:"
+
+    @property
+    def writer(self) -> sqlite3.Connection:
+        """The connection that writes; only for the holder of `write_lock`.
+
+        Raises:
+            StorageError: If the store is closed.
+        """
+        if self._writer is None:
+            msg = f"The store {self.path} is closed; open a new FaissSqliteStore on it."
+            raise StorageError(msg)
+        return self._writer
+
+    def open(self) -> None:
+        """Open the file, create its tables if it is new, and check that it can be used.
+
+        Raises:
+            StorageError: If the file cannot be opened, or belongs to another program.
+            SchemaVersionError: If a newer version of this package wrote it.
+            CorruptStoreError: If it is not a sound database.
+        """
+        with self.write_lock, self.errors():
+            if self._closed:
+                _ = self.writer
+            self._check_path()
+            connection = self._connect()
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._writer = connection
+
+    def close(self) -> None:
+        """Close all connections; readers still at work close theirs when they are done."""
+        self._closed = True
+        self.disconnect()
+
+    def vacuum(self) -> None:
+        """Rewrite the file without free pages and namespaces without items, and empty the log."""
+        with self.write_lock, self.errors():
+            connection = self.writer
+            connection.execute(
+                "DELETE FROM namespaces WHERE id NOT IN (SELECT namespace_id FROM items)"
+            )
+            connection.execute("INSERT INTO words(words) VALUES ('optimize')")
+            connection.execute("VACUUM")
+            while self._idle:
+                self._idle.pop().close()
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def disconnect(self) -> None:
+        """Close all connections; `open` may be called again unless the database is closed."""
+        with self.write_lock:
+            while self._idle:
+                self._idle.pop().close()
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+
+    @contextmanager
+    def reader(self) -> Iterator[sqlite3.Connection]:
+        """Lend a connection whose statements all see one snapshot."""
+        if self.in_memory:
+            with self.write_lock, self.errors():
+                yield self.writer
+            return
+        with self.errors():
+            _ = self.writer
+            connection = self._borrow()
+            try:
+                connection.execute("BEGIN")
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
+                self._give_back(connection)
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn SQLite's errors into this package's."""
+        try:
+            yield
+        except sqlite3.Error as err:
+            raise translate(err, self.path, self._timeout) from err
+
+    def _borrow(self) -> sqlite3.Connection:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            connection = self._connect()
+            connection.execute("PRAGMA query_only = ON")
+            return connection
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        if self._closed:
+            connection.close()
+        else:
+            self._idle.append(connection)
+
+    def _check_path(self) -> None:
+        if self.in_memory:
+            return
+        path = Path(self.path)
+        if path.is_dir():
+            msg = f"{self.path} is a directory; give the path of a file in it."
+            raise StorageError(msg)
+        if not path.exists():
+            if not path.parent.is_dir():
+                msg = f"{path.parent} does not exist; create the directory first."
+                raise StorageError(msg)
+            return
+        if not os.access(path, os.R_OK):
+            msg = f"{self.path} cannot be read; check its permissions."
+            raise StorageError(msg)
+        self.read_only = not os.access(path, os.W_OK)
+
+    def _connect(self) -> sqlite3.Connection:
+        if self.in_memory:
+            target, uri = self.path, False
+        else:
+            mode = "ro" if self.read_only else "rwc"
+            flag = "&immutable=1" if self._immutable else ""
+            target, uri = f"file:{quote(str(Path(self.path).absolute()))}?mode={mode}{flag}", True
+        return sqlite3.connect(
+            target,
+            uri=uri,
+            timeout=self._timeout,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Look before touching: a file that is not ours, or newer, stays as it is."""
+        version = _version(connection, self.path)
+        if self.read_only:
+            return
+        connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
+        if version == 0 and not self.in_memory:
+            connection.execute("PRAGMA auto_vacuum = NONE")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        connection.execute("PRAGMA secure_delete = ON")
+        if version == 0:
+            _create(connection)
+
+
+def _version(connection: sqlite3.Connection, path: str) -> int:
+    """Return the schema version of a file, 0 for an empty one."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+    if owner != APPLICATION_ID and (tables or version):
+        msg = f"{path} is an SQLite file of another program; choose another path."
+        raise StorageError(msg)
+    if version > SCHEMA_VERSION:
+        msg = (
+            f"{path} has schema version {version}, but this version of langchain-agentmem knows "
+            f"{SCHEMA_VERSION} at most; upgrade the package. The file was not touched."
+        )
+        raise SchemaVersionError(msg)
+    return version
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    """Create the tables, unless another process was quicker."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            for statement in _TABLES.strip().split(";\n"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def translate(error: sqlite3.Error, path: str, timeout: float) -> StorageError:
+    """Return the error of this package that says what an SQLite error means."""
+    text = str(error)
+    if "not a database" in text or "malformed" in text:
+        msg = f"{path} is not a sound SQLite database ({text}); restore it from a backup."
+        return CorruptStoreError(msg)
+    if "locked" in text or "busy" in text:
+        msg = f"{path} stayed locked by another process for {timeout:g} s; raise busy_timeout_s."
+        return StorageError(msg)
+    if "readonly" in text:
+        msg = f"{path} is read-only, so nothing can be written; check the file's permissions."
+        return StorageError(msg)
+    if "full" in text:
+        msg = f"{path} cannot grow because the disk is full; free some space. Nothing was written."
+        return StorageError(msg)
+    if "unable to open" in text:
+        msg = f"{path} cannot be opened; check that its directory exists and can be written."
+        return StorageError(msg)
+    msg = f"{path}: SQLite reports: {text}"
+    return StorageError(msg)

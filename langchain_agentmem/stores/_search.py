@@ -1,0 +1,280 @@
+"""Answering reads: items, listings and ranked searches over one snapshot of the file."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from langgraph.store.base import Item, ListNamespacesOp
+from numpy.typing import NDArray
+
+from langchain_agentmem.retrieval.fusion import normalize_dense
+from langchain_agentmem.retrieval.text import query_terms
+from langchain_agentmem.stores import _vectors
+from langchain_agentmem.stores._filters import Filter
+from langchain_agentmem.stores._index import MemoryIndex
+from langchain_agentmem.stores._indexing import IndexSettings
+from langchain_agentmem.stores._namespaces import (
+    RESERVED_ROOT,
+    decode,
+    encode,
+    is_reserved,
+    matches,
+    scope_condition,
+)
+from langchain_agentmem.stores._ops import ScoredItem, StoreSearchOp
+from langchain_agentmem.stores._segments import Segment
+from langchain_agentmem.stores._values import from_micros, load
+
+_FIELDS: Final = "i.id, n.path, i.key, i.value, i.created_at, i.updated_at, i.ttl_minutes"
+_FROM: Final = "FROM namespaces n JOIN items i ON i.namespace_id = n.id"
+_LIVE: Final = "(i.expires_at IS NULL OR i.expires_at > ?)"
+_ALWAYS: Final = -1  # a time before which nothing expires
+
+
+@dataclass(slots=True)
+class Scores:
+    """Scores of items, in no order.
+
+    Attributes:
+        items: The items' ids.
+        total: What they are ranked by.
+        updated: Their times of update.
+        seq: Their write sequences.
+        parts: What the total is made of, by name.
+    """
+
+    items: NDArray[np.int64]
+    total: NDArray[np.floating]
+    updated: NDArray[np.int64]
+    seq: NDArray[np.int64]
+    parts: dict[str, NDArray[np.floating]]
+
+    def best(self, offset: int, limit: int) -> NDArray[np.int64]:
+        """Return positions in order: by score, then newest first."""
+        wanted = min(offset + limit, len(self.total))
+        if wanted <= offset:
+            return np.empty(0, dtype=np.int64)
+        bar = np.partition(self.total, len(self.total) - wanted)[len(self.total) - wanted]
+        near = np.flatnonzero(self.total >= bar)
+        order = np.lexsort((-self.seq[near], -self.updated[near], -self.total[near]))
+        chosen: NDArray[np.int64] = near[order][offset:wanted]
+        return chosen
+
+
+@dataclass(slots=True)
+class Hit:
+    """An item to return, with its score and whether reading it may refresh its time to live."""
+
+    item: ScoredItem
+    identity: int
+    has_ttl: bool
+
+
+@dataclass(slots=True)
+class View:
+    """What a ranked search needs of a segment after its lock is released."""
+
+    segment: Segment
+    rows: Any
+    vectors: _vectors.Floats | None
+    items: NDArray[np.int64]
+    updated: NDArray[np.int64]
+    seq: NDArray[np.int64]
+    lexical: NDArray[np.float32] | None
+
+
+def mode_of(op: StoreSearchOp, settings: IndexSettings | None) -> str | None:
+    """Return how a search is ranked; None for newest first."""
+    if not op.query or settings is None:
+        return None
+    mode = op.mode or settings.mode
+    if settings.embeddings is None and mode != "lexical":
+        msg = f"mode {mode!r} needs an embedder, but the store's index has none; use 'lexical'."
+        raise ValueError(msg)
+    if mode == "hybrid":
+        covers = getattr(settings.embeddings, "covers", None)
+        if settings.dense_weight == 0 or (covers is not None and not covers(op.query)):
+            return "lexical"
+    return mode
+
+
+def get(connection: sqlite3.Connection, path: str, key: str, now: int | None) -> Hit | None:
+    """Return one item unless it has expired."""
+    row = connection.execute(
+        f"SELECT {_FIELDS} {_FROM} WHERE n.path = ? AND i.key = ? AND {_LIVE}",
+        (path, key, _ALWAYS if now is None else now),
+    ).fetchone()
+    return None if row is None else _hit(row)
+
+
+def plain_item(hit: Hit) -> Item:
+    """Return the item of a hit without its score."""
+    item = hit.item
+    return Item(
+        value=item.value,
+        key=item.key,
+        namespace=item.namespace,
+        created_at=item.created_at,
+        updated_at=item.updated_at,
+    )
+
+
+def newest(
+    connection: sqlite3.Connection, op: StoreSearchOp, test: Filter | None, now: int | None
+) -> list[Hit]:
+    """Return the items of a scope that pass a filter, newest update first."""
+    condition, values = scope_condition(encode(op.namespace_prefix), exact=op.exact)
+    sql = (
+        f"SELECT {_FIELDS} {_FROM} WHERE {condition} AND {_LIVE} "
+        "ORDER BY i.updated_at DESC, i.seq DESC"
+    )
+    bound: list[object] = [*values, _ALWAYS if now is None else now]
+    if test is None:
+        rows = connection.execute(f"{sql} LIMIT ? OFFSET ?", [*bound, op.limit, op.offset])
+        return [_hit(row) for row in rows.fetchall()]
+    hits: list[Hit] = []
+    skip = op.offset
+    for row in connection.execute(sql, bound) if op.limit else ():
+        if not test(load(row[3])):
+            continue
+        if skip:
+            skip -= 1
+            continue
+        hits.append(_hit(row))
+        if len(hits) == op.limit:
+            break
+    return hits
+
+
+def list_namespaces(
+    connection: sqlite3.Connection, op: ListNamespacesOp, now: int | None
+) -> list[tuple[str, ...]]:
+    """Return the namespaces that hold an item and meet the conditions, sorted."""
+    conditions = op.match_conditions or ()
+    shows_reserved = any(
+        c.match_type == "prefix" and tuple(c.path)[:1] == (RESERVED_ROOT,) for c in conditions
+    )
+    rows = connection.execute(
+        "SELECT n.path FROM namespaces n WHERE EXISTS "  # noqa: S608
+        f"(SELECT 1 FROM items i WHERE i.namespace_id = n.id AND {_LIVE})",
+        (_ALWAYS if now is None else now,),
+    )
+    paths = (path for (path,) in rows if shows_reserved or not is_reserved(path))
+    found = {
+        namespace[: op.max_depth]
+        for namespace in map(decode, paths)
+        if matches(namespace, conditions)
+    }
+    return sorted(found)[op.offset : op.offset + op.limit]
+
+
+def view(
+    connection: sqlite3.Connection,
+    index: MemoryIndex,
+    op: StoreSearchOp,
+    test: Filter | None,
+    now: int | None,
+    mode: str,
+) -> View:
+    """Select the rows of a search and score its words; for the holder of the index's lock."""
+    path = encode(op.namespace_prefix)
+    segment = index.segment(connection, path)
+    rows = segment.select(path, exact=op.exact, now=now)
+    if test is not None:
+        index.fill_columns(connection, segment, test)
+        passed = segment.mask(test)
+        rows = (
+            np.flatnonzero(passed[rows]) + rows.start
+            if isinstance(rows, slice)
+            else rows[passed[rows]]
+        )
+    lexical = None
+    if mode != "dense":
+        words = index.fill_words(connection, segment)
+        eligible: Any = rows
+        if not isinstance(rows, slice):
+            eligible = np.zeros(len(words), dtype=np.bool_)
+            eligible[rows] = True
+        lexical = words.scores(query_terms(op.query or ""), eligible)[rows]
+    index.segments.trim()
+    return View(
+        segment,
+        rows,
+        segment.vectors,
+        segment.items[rows],
+        segment.updated[rows],
+        segment.seq[rows],
+        lexical,
+    )
+
+
+def score(
+    seen: View, query: Sequence[float] | None, settings: IndexSettings, mode: str, threads: int
+) -> Scores:
+    """Score the selected rows and keep the best of each item."""
+    arms: dict[str, NDArray[np.floating]] = {}
+    if mode != "dense" and seen.lexical is not None:
+        top = float(seen.lexical.max(initial=0.0))
+        arms["lexical"] = seen.lexical / top if top > 0 else seen.lexical
+    if mode != "lexical" and query is not None and seen.vectors is not None:
+        vector = _vectors.as_matrix([query], int(settings.dims or 0))
+        if settings.distance == "cosine":
+            _vectors.normalize(vector)
+        arms["cosine"] = _vectors.similarities(
+            vector[0], seen.vectors, seen.rows, settings.distance, threads
+        )
+    items, updated, seq = seen.items, seen.updated, seen.seq
+    if seen.segment.multiple and len(items):
+        starts = np.flatnonzero(np.concatenate([[True], items[1:] != items[:-1]]))
+        items, updated, seq = items[starts], updated[starts], seq[starts]
+        arms = {name: np.maximum.reduceat(values, starts) for name, values in arms.items()}
+    return _fuse(Scores(items, np.zeros(0), updated, seq, arms), settings, mode)
+
+
+def _fuse(scores: Scores, settings: IndexSettings, mode: str) -> Scores:
+    if mode == "dense":
+        scores.total = scores.parts["cosine"]
+        return scores
+    scores.total = scores.parts["lexical"]
+    if mode == "hybrid":
+        scores.parts["dense"] = normalize_dense(scores.parts["cosine"])
+        scores.total = scores.total + settings.dense_weight * scores.parts["dense"]
+        return scores
+    hit = np.flatnonzero(scores.total > 0)  # no common word is no lexical match
+    return Scores(
+        scores.items[hit],
+        scores.total[hit],
+        scores.updated[hit],
+        scores.seq[hit],
+        {name: values[hit] for name, values in scores.parts.items()},
+    )
+
+
+def ranked(connection: sqlite3.Connection, scores: Scores, op: StoreSearchOp) -> list[Hit]:
+    """Return one page of the ranking, read from the connection's snapshot."""
+    chosen = scores.best(op.offset, op.limit)
+    sql = f"SELECT {_FIELDS} {_FROM} WHERE i.id = ?"
+    hits = []
+    for position in chosen.tolist():
+        row = connection.execute(sql, (int(scores.items[position]),)).fetchone()
+        parts = {name: float(values[position]) for name, values in scores.parts.items()}
+        hits.append(_hit(row, float(scores.total[position]), parts))
+    return hits
+
+
+def _hit(
+    row: Sequence[Any], total: float | None = None, parts: Mapping[str, float] | None = None
+) -> Hit:
+    identity, path, key, value, created, updated, ttl = row
+    item = ScoredItem(
+        namespace=decode(path),
+        key=key,
+        value=load(value),
+        created_at=from_micros(created),
+        updated_at=from_micros(updated),
+        score=total,
+        parts=parts,
+    )
+    return Hit(item, identity, ttl is not None)

@@ -1,0 +1,104 @@
+"""Values and timestamps between Python and SQLite: checked, exact, and never shared."""
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import orjson
+
+from langchain_agentmem.stores._namespaces import is_unicode
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_MAX_DEPTH: Final = 200
+_MAX_INTEGER_BITS: Final = 14_000  # Python writes at most 4300 decimal digits by default
+# orjson reads integers beyond 64 bits as floats; a run of 19 digits may be one.
+_MAY_BE_BIG: Final = re.compile(r"\d{19}")
+_NOT_OURS: Final = (
+    orjson.OPT_PASSTHROUGH_DATACLASS
+    | orjson.OPT_PASSTHROUGH_DATETIME
+    | orjson.OPT_PASSTHROUGH_SUBCLASS
+)
+
+
+def check_json(value: object, path: str = "value", depth: int = 0) -> None:
+    """Refuse anything that JSON cannot give back equal (tuples come back as lists).
+
+    Args:
+        value: What is to be stored, or an operand of a filter.
+        path: Where it stands, for the message.
+        depth: How deeply it is nested.
+
+    Raises:
+        TypeError: If a type is not one of JSON's, or a key is not a string.
+        ValueError: If a number is not finite, a string is not Unicode, or nesting is too deep.
+    """
+    if isinstance(value, str):
+        if not is_unicode(value):
+            msg = f"{path} contains a lone surrogate, which is not valid Unicode."
+            raise ValueError(msg)
+    elif value is None or isinstance(value, bool):
+        return
+    elif isinstance(value, int):
+        if value.bit_length() > _MAX_INTEGER_BITS:
+            msg = f"{path} is an integer of {value.bit_length()} bits; store it as a string."
+            raise ValueError(msg)
+    elif isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN
+            msg = f"{path} is {value}, which JSON cannot hold; use None or a string."
+            raise ValueError(msg)
+    else:
+        _check_container(value, path, depth)
+
+
+def _check_container(value: object, path: str, depth: int) -> None:
+    if depth > _MAX_DEPTH:
+        msg = f"{path[:80]} is nested more than {_MAX_DEPTH} levels deep."
+        raise ValueError(msg)
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            if not isinstance(key, str):
+                msg = f"{path} has the key {key!r}; keys must be strings, not {type(key).__name__}."
+                raise TypeError(msg)
+            check_json(key, f"a key of {path}")
+            check_json(part, f"{path}.{key}", depth + 1)
+    elif isinstance(value, list | tuple):
+        for position, part in enumerate(value):
+            check_json(part, f"{path}[{position}]", depth + 1)
+    else:
+        msg = (
+            f"{path} is a {type(value).__name__}, which JSON cannot hold; "
+            "convert it to a string, number, list or mapping first."
+        )
+        raise TypeError(msg)
+
+
+def dump(value: object) -> str:
+    """Write a checked value as JSON text."""
+    try:
+        return orjson.dumps(value, option=_NOT_OURS).decode()
+    except (TypeError, ValueError):  # integers beyond 64 bits, mappings, subclasses
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
+
+
+def load(text: str) -> Any:  # noqa: ANN401 - JSON
+    """Read JSON text that `dump` wrote; integers of any size stay exact."""
+    return json.loads(text) if _MAY_BE_BIG.search(text) else orjson.loads(text)
+
+
+def version_of(value: Mapping[str, Any]) -> int:
+    """Return the version a value carries for conditional writes: its `version`, else 1."""
+    version = value.get("version")
+    return version if isinstance(version, int) and not isinstance(version, bool) else 1
+
+
+def to_micros(moment: datetime) -> int:
+    """Return microseconds since 1970 UTC."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    """Return the aware UTC time of microseconds since 1970."""
+    return _EPOCH + timedelta(microseconds=micros)

@@ -1,0 +1,126 @@
+"""Vectors on disk and their similarities.
+
+On disk a vector takes two bytes a dimension: as float16 where that loses nothing, else as 16-bit
+integers with one float32 scale. The error of a component is at most the largest component / 65534,
+about ten times less than float16's; scores differ from float32's by about 1e-6.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+_LEVELS: Final = 32767
+_SCALE_BYTES: Final = 4
+_PARALLEL_BYTES: Final = 8_000_000  # below this, handing work to a thread costs more than it saves
+
+
+def as_matrix(vectors: Sequence[Sequence[float]], dims: int) -> Floats:
+    """Return an embedder's vectors as a matrix of shape `(len(vectors), dims)`.
+
+    Raises:
+        ValueError: If a vector has another length or is not finite.
+    """
+    for vector in vectors:
+        if len(vector) != dims:
+            msg = (
+                f"The embedder returned a vector of length {len(vector)}, but index['dims'] is "
+                f"{dims}; set dims to the embedder's length."
+            )
+            raise ValueError(msg)
+    matrix = np.array(vectors, dtype=np.float32).reshape(len(vectors), dims)
+    if not np.isfinite(matrix).all():
+        msg = "The embedder returned a vector with NaN or infinity; nothing was written."
+        raise ValueError(msg)
+    return matrix
+
+
+def encode(vector: Floats) -> bytes:
+    """Return a vector as it is stored."""
+    half = vector.astype(np.float16) if np.abs(vector).max(initial=0) < _LEVELS else None
+    if half is not None and np.array_equal(half.astype(np.float32), vector):
+        return half.tobytes()
+    scale = np.float32(np.abs(vector).max() / _LEVELS)
+    return bytes(np.rint(vector / scale).astype(np.int16).tobytes() + scale.tobytes())
+
+
+def decode(blobs: Sequence[bytes], dims: int) -> Floats:
+    """Return stored vectors as a matrix of shape `(len(blobs), dims)`."""
+    matrix = np.empty((len(blobs), dims), dtype=np.float32)
+    lengths = np.fromiter(map(len, blobs), dtype=np.int64, count=len(blobs))
+    for length in np.unique(lengths):
+        rows = np.flatnonzero(lengths == length)
+        raw = np.frombuffer(b"".join([blobs[row] for row in rows]), dtype=np.uint8)
+        raw = raw.reshape(len(rows), int(length))
+        if length == 2 * dims:
+            matrix[rows] = raw.view(np.float16)
+        else:
+            scale = raw[:, -_SCALE_BYTES:].copy().view(np.float32)
+            matrix[rows] = raw[:, :-_SCALE_BYTES].copy().view(np.int16) * scale
+    return matrix
+
+
+def normalize(matrix: Floats) -> Floats:
+    """Scale rows to length 1 in place; a zero row stays zero."""
+    norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
+    norms[norms == 0] = 1
+    matrix /= norms[:, None].astype(np.float32)
+    return matrix
+
+
+def similarities(
+    query: Floats, vectors: Floats, rows: "slice | NDArray[np.int64]", distance: str, threads: int
+) -> Floats:
+    """Score rows of a matrix against a query with FAISS, exactly; higher is better.
+
+    Args:
+        query: A vector of shape `(dims,)`; of length 1 for the cosine.
+        vectors: The matrix; its rows are of length 1 for the cosine.
+        rows: Which rows, in ascending order.
+        distance: `"cosine"`, `"inner_product"` or `"l2"` (the negative Euclidean distance).
+        threads: How many threads may share a large scan.
+
+    Returns:
+        One score per row.
+    """
+    if isinstance(rows, slice):
+        scores = _scan(query, vectors[rows], distance, threads)
+    else:
+        first, last = (int(rows[0]), int(rows[-1]) + 1) if rows.size else (0, 0)
+        # Reading rows one after the other is about three times as fast as picking them.
+        if 3 * rows.size >= last - first:
+            scores = _scan(query, vectors[first:last], distance, threads)[rows - first]
+        else:
+            scores = _scan(query, np.ascontiguousarray(vectors[rows]), distance, threads)
+    if distance == "cosine":
+        np.clip(scores, -1.0, 1.0, out=scores)
+    return scores
+
+
+def _scan(query: Floats, block: Floats, distance: str, threads: int) -> Floats:
+    scores = np.empty(len(block), dtype=np.float32)
+    if threads > 1 and block.nbytes > _PARALLEL_BYTES:
+        edges = np.linspace(0, len(block), threads + 1).astype(int)
+        parts = [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        with ThreadPoolExecutor(threads) as executor:
+            jobs = [executor.submit(_fill, scores[p], query, block[p], distance) for p in parts]
+            for job in jobs:
+                job.result()
+    else:
+        _fill(scores, query, block, distance)
+    return scores
+
+
+def _fill(scores: Floats, query: Floats, block: Floats, distance: str) -> None:
+    if not len(block):
+        return
+    pointer: Any = faiss.swig_ptr
+    compare = faiss.fvec_L2sqr_ny if distance == "l2" else faiss.fvec_inner_products_ny
+    compare(pointer(scores), pointer(query), pointer(block), block.shape[1], len(block))
+    if distance == "l2":
+        np.sqrt(scores, out=scores)
+        np.negative(scores, out=scores)

@@ -1,0 +1,238 @@
+"""Writing items, their vectors and words: the functions that run inside a transaction."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from langchain_agentmem.errors import ConflictError
+from langchain_agentmem.stores._groups import Transaction
+from langchain_agentmem.stores._indexing import IndexSettings, Put, Unit, extract
+from langchain_agentmem.stores._namespaces import ancestors, bounds, encode
+from langchain_agentmem.stores._schema import UNIT_BITS
+from langchain_agentmem.stores._values import load, version_of
+
+MINUTE: Final = 60_000_000
+MAX_UNITS: Final = 1 << UNIT_BITS
+_BY_KEY: Final = (
+    "FROM items i JOIN namespaces n ON n.id = i.namespace_id WHERE n.path = ? AND i.key = ?"
+)
+
+Expected = Mapping[tuple[tuple[str, ...], str], int | None]
+
+
+def apply_puts(
+    transaction: Transaction, puts: Iterable[Put], now: int, *, omit_expired: bool
+) -> None:
+    """Write puts and deletes in order.
+
+    Args:
+        transaction: The open transaction.
+        puts: What to write.
+        now: The time of the write, in microseconds.
+        omit_expired: Whether an expired item counts as absent.
+    """
+    for put in puts:
+        found = _find(transaction.connection, put, now if omit_expired else None)
+        if found is not None and (put.value is None or found[2]):
+            remove_items(transaction, [found[0]])
+            found = None
+        if put.value is not None:
+            _write(transaction, put, now, found)
+
+
+def _find(
+    connection: sqlite3.Connection, put: Put, now: int | None
+) -> tuple[int, int, bool] | None:
+    """Return an item's id, last update and whether it is expired."""
+    row = connection.execute(
+        f"SELECT i.id, i.updated_at, i.expires_at {_BY_KEY}",
+        (put.path, put.key),
+    ).fetchone()
+    if row is None:
+        return None
+    return row[0], row[1], now is not None and row[2] is not None and row[2] <= now
+
+
+def _write(
+    transaction: Transaction, put: Put, now: int, found: tuple[int, int, bool] | None
+) -> None:
+    connection, change = transaction.connection, transaction.next_change()
+    namespace, scope = _ensure_namespace(connection, put.path)
+    expires = None if put.ttl is None else now + max(1, round(put.ttl * MINUTE))
+    if found is None:
+        item = change
+        connection.execute(
+            "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(item, namespace, put.key, put.value, put.fields, now, now),
+                *(change, change, put.ttl, expires),
+            ),
+        )
+    else:
+        item = found[0]
+        connection.execute(
+            "UPDATE items SET value = ?, fields = ?, updated_at = ?, seq = ?, change = ?, "
+            "ttl_minutes = ?, expires_at = ? WHERE id = ?",
+            (put.value, put.fields, max(now, found[1]), change, change, put.ttl, expires, item),
+        )
+    replace_units(connection, item, scope, put.units, is_new=found is None)
+
+
+def _ensure_namespace(connection: sqlite3.Connection, path: str) -> tuple[int, str]:
+    """Return the row and the scope words of a namespace, made with its ancestors if needed."""
+    sql = "SELECT id, scope FROM namespaces WHERE path = ?"
+    row = connection.execute(sql, (path,)).fetchone()
+    if row is not None:
+        return int(row[0]), str(row[1])
+    scope, identity = "", 0
+    for place in ancestors(path):
+        row = connection.execute(sql, (place,)).fetchone()
+        if row is None:
+            cursor = connection.execute(
+                "INSERT INTO namespaces(path, scope) VALUES (?, '')", (place,)
+            )
+            identity = int(cursor.lastrowid or 0)
+            scope = f"{scope} _{identity}".strip()
+            connection.execute("UPDATE namespaces SET scope = ? WHERE id = ?", (scope, identity))
+        else:
+            identity, scope = int(row[0]), str(row[1])
+    return identity, scope
+
+
+def replace_units(
+    connection: sqlite3.Connection, item: int, scope: str, units: Sequence[Unit], *, is_new: bool
+) -> None:
+    """Make an item's vectors and words those of its current texts.
+
+    Raises:
+        ValueError: If the item has too many texts.
+    """
+    if len(units) >= MAX_UNITS:
+        msg = f"An item can have {MAX_UNITS - 1} indexed texts at most, not {len(units)}."
+        raise ValueError(msg)
+    first = item << UNIT_BITS
+    if not is_new:
+        stored = connection.execute(
+            "SELECT digest FROM units WHERE id >= ? AND id < ? ORDER BY id",
+            (first, first + MAX_UNITS),
+        ).fetchall()
+        if [digest for (digest,) in stored] == [unit.digest for unit in units]:
+            return
+        _remove_units(connection, item, scope)
+    for number, unit in enumerate(units):
+        connection.execute(
+            "INSERT INTO units VALUES (?, ?, ?, ?)",
+            (first + number, unit.digest, unit.vector, unit.terms),
+        )
+        connection.execute(
+            "INSERT INTO words(rowid, terms) VALUES (?, ?)",
+            (first + number, f"{scope} {unit.terms}"),
+        )
+
+
+def _remove_units(connection: sqlite3.Connection, item: int, scope: str) -> None:
+    first = item << UNIT_BITS
+    span = (first, first + MAX_UNITS)
+    rows = connection.execute("SELECT id, terms FROM units WHERE id >= ? AND id < ?", span)
+    connection.executemany(  # a contentless word table must be told what it forgets
+        "INSERT INTO words(words, rowid, terms) VALUES ('delete', ?, ?)",
+        [(unit, f"{scope} {terms}") for unit, terms in rows.fetchall()],
+    )
+    connection.execute("DELETE FROM units WHERE id >= ? AND id < ?", span)
+
+
+def remove_items(transaction: Transaction, items: Iterable[int]) -> int:
+    """Remove items with all that belongs to them; returns how many there were."""
+    connection, count = transaction.connection, 0
+    for item in items:
+        scope = connection.execute(
+            "SELECT n.scope FROM items i JOIN namespaces n ON n.id = i.namespace_id WHERE i.id = ?",
+            (item,),
+        ).fetchone()
+        if scope is not None:
+            _remove_units(connection, item, scope[0])
+            connection.execute("DELETE FROM items WHERE id = ?", (item,))
+            connection.execute(
+                "INSERT INTO removed VALUES (?, ?)", (transaction.next_change(), item)
+            )
+            count += 1
+    return count
+
+
+def remove_expired(transaction: Transaction, now: int) -> int:
+    """Remove what has expired; returns how many items that were."""
+    rows = transaction.connection.execute("SELECT id FROM items WHERE expires_at <= ?", (now,))
+    return remove_items(transaction, [item for (item,) in rows.fetchall()])
+
+
+def remove_namespace(transaction: Transaction, path: str) -> int:
+    """Remove a namespace with everything below it; returns how many items that were."""
+    connection = transaction.connection
+    rows = connection.execute(
+        "SELECT i.id FROM namespaces n JOIN items i ON i.namespace_id = n.id "
+        "WHERE n.path >= ? AND n.path < ?",
+        bounds(path),
+    )
+    count = remove_items(transaction, [item for (item,) in rows.fetchall()])
+    connection.execute("DELETE FROM namespaces WHERE path >= ? AND path < ?", bounds(path))
+    return count
+
+
+def refresh(transaction: Transaction, items: Sequence[int], now: int) -> None:
+    """Start the time to live of items anew; times of update stay as they are."""
+    for item in items:
+        transaction.connection.execute(
+            "UPDATE items SET expires_at = ? + CAST(ttl_minutes * ? AS INTEGER), change = ? "
+            "WHERE id = ? AND ttl_minutes IS NOT NULL AND expires_at > ?",
+            (now, MINUTE, transaction.next_change(), item, now),
+        )
+
+
+def check_versions(connection: sqlite3.Connection, expected: Expected, now: int) -> None:
+    """Refuse to go on if an item is not at its expected version.
+
+    Raises:
+        ConflictError: Naming every item that differs.
+    """
+    conflicts: dict[tuple[tuple[str, ...], str], tuple[int | None, int | None]] = {}
+    for (namespace, key), version in expected.items():
+        row = connection.execute(
+            f"SELECT i.value {_BY_KEY} AND (i.expires_at IS NULL OR i.expires_at > ?)",
+            (encode(namespace), key, now),
+        ).fetchone()
+        found = None if row is None else version_of(load(row[0]))
+        if found != version:
+            conflicts[tuple(namespace), key] = (version, found)
+    if conflicts:
+        raise ConflictError(conflicts)
+
+
+def stored_units(connection: sqlite3.Connection, put: Put) -> dict[bytes, tuple[bytes | None, str]]:
+    """Return the vectors and terms an item already has, by the digest of their text."""
+    row = connection.execute(f"SELECT i.id {_BY_KEY}", (put.path, put.key)).fetchone()
+    if row is None:
+        return {}
+    rows = connection.execute(
+        "SELECT digest, vector, terms FROM units WHERE id >= ? AND id < ?",
+        (row[0] << UNIT_BITS, (row[0] + 1) << UNIT_BITS),
+    )
+    return {digest: (vector, terms) for digest, vector, terms in rows}
+
+
+def read_all_units(
+    connection: sqlite3.Connection, settings: IndexSettings | None
+) -> list[tuple[int, str, list[Unit]]]:
+    """Return every item with its scope words and the texts its value has under an index."""
+    rows = connection.execute(
+        "SELECT i.id, n.scope, i.value, i.fields FROM items i "
+        "JOIN namespaces n ON n.id = i.namespace_id"
+    )
+    return [
+        (
+            item,
+            scope,
+            extract(load(value), None if fields is None else json.loads(fields), settings),
+        )
+        for item, scope, value, fields in rows
+    ]

@@ -1,0 +1,482 @@
+"""`FaissSqliteStore`: a LangGraph store in one SQLite file, searched with FAISS and by words."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from langgraph.store.base import BaseStore, InvalidNamespaceError
+
+from langchain_agentmem.errors import ConfigurationError, IndexMismatchError
+from langchain_agentmem.stores import _indexing
+from langchain_agentmem.stores._namespaces import check_labels, encode
+from langchain_agentmem.stores._ops import StoreSearchOp
+from langchain_agentmem.stores._schema import Database
+from langchain_agentmem.stores._sweeper import Sweeper
+from langchain_agentmem.stores._values import to_micros
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable, Mapping
+    from concurrent.futures import Future
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+    from langchain_core.embeddings import Embeddings
+    from langgraph.store.base import IndexConfig, Result, SearchItem, TTLConfig
+
+    from langchain_agentmem.stores._engine import Engine
+    from langchain_agentmem.stores._ops import SearchMode, StoreIndexConfig, StoreOp
+
+_DEFAULT_SWEEP_MINUTES = 5.0
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class FaissSqliteStore(BaseStore):
+    """A LangGraph `BaseStore` in one SQLite file: no server, no key, sync and async in one class.
+
+    SQLite is the truth: a `put` that returned survives a killed process and, with
+    `synchronous="full"`, power loss. FAISS (vectors) and word postings are derived from it and kept
+    in memory for the namespaces in use only. Search is exact: namespace, expiry and filter select
+    the rows, then exactly those are ranked. Several threads, event loops and processes may use one
+    file at once. A sync call on the thread of a running loop works, and blocks that loop.
+
+    Without a query a search returns the newest `updated_at` first, ties by write order. The root
+    `_agentmem` is reserved: only prefixes that begin with it see what lies below.
+
+    Args:
+        path: The file, or `":memory:"`. Its directory must exist.
+        index: `"default"` for the bundled model and hybrid search; a LangGraph `IndexConfig`, to
+            which this store adds `distance_type`, `mode` and `dense_weight`; None for no index.
+        ttl: LangGraph's `TTLConfig`; `omit_expired` is True unless it says otherwise.
+        synchronous: `"full"` survives power loss, `"normal"` only a killed process.
+        faiss_threads: How many threads may share one scan of more than 8 MB of vectors.
+        busy_timeout_s: Seconds to wait for another process that writes.
+        memory_budget_mb: Megabytes of vectors and words kept in memory between searches.
+        clock: Returns the aware current time; every timestamp and expiry uses it.
+
+    Raises:
+        ConfigurationError: If an argument cannot be used. What is wrong with the file is raised
+            by `setup`, which the first use implies.
+
+    Example:
+        ```python
+        from langchain_agentmem import FaissSqliteStore
+
+        with FaissSqliteStore(":memory:") as store:
+            store.put(("users", "ada"), "1", {"text": "Ada plays the cello"})
+            hits = store.search(("users", "ada"), query="Who plays cello?")
+        ```
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        index: IndexConfig | StoreIndexConfig | Literal["default"] | None = "default",
+        ttl: TTLConfig | None = None,
+        synchronous: Literal["full", "normal"] = "full",
+        faiss_threads: int = 1,
+        busy_timeout_s: float = 30,
+        memory_budget_mb: float = 512,
+        clock: Callable[[], datetime] = _utc_now,
+    ) -> None:
+        if synchronous not in ("full", "normal"):
+            msg = f"synchronous must be 'full' or 'normal', not {synchronous!r}."
+            raise ConfigurationError(msg)
+        if faiss_threads < 1 or busy_timeout_s < 0 or memory_budget_mb < 0:
+            msg = "faiss_threads must be at least 1, busy_timeout_s and memory_budget_mb 0 or more."
+            raise ConfigurationError(msg)
+        self.ttl_config = ttl
+        self.index_config = index
+        self._settings = _indexing.resolve_index(index)
+        self._clock = clock
+        self._threads = faiss_threads
+        self._budget = int(memory_budget_mb * 1_000_000)
+        self._database = Database(str(path), synchronous=synchronous, busy_timeout_s=busy_timeout_s)
+        self._engine: Engine | None = None
+        self._opening = threading.Lock()
+        self._sweeper = Sweeper(self.sweep_ttl)
+
+    @classmethod
+    def from_conn_string(
+        cls,
+        path: str | Path,
+        *,
+        index: IndexConfig | StoreIndexConfig | Literal["default"] | None = None,
+        ttl: TTLConfig | None = None,
+    ) -> Self:
+        """Return a store to be used in `with` or `async with`; no index unless one is given.
+
+        Args:
+            path: The file, or `":memory:"`.
+            index: As in the constructor, but None by default as in LangGraph's stores.
+            ttl: As in the constructor.
+        """
+        return cls(path, index=index, ttl=ttl)
+
+    @property
+    def conn(self) -> sqlite3.Connection:
+        """The writing connection, for inspection."""
+        self.setup()
+        return self._database.writer
+
+    @property
+    def embeddings(self) -> Embeddings | None:
+        """The embedder; None without one."""
+        return None if self._settings is None else self._settings.embeddings
+
+    def __enter__(self) -> Self:
+        """Open the file."""
+        self.setup()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        """Open the file without blocking the loop."""
+        await asyncio.to_thread(self.setup)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file without blocking the loop."""
+        await self.aclose()
+
+    def setup(self) -> None:
+        """Open the file and create its tables; done by the first use too, and harmless twice.
+
+        Raises:
+            StorageError: If the file cannot be opened or belongs to another program.
+            SchemaVersionError: If a newer version of this package wrote it.
+            CorruptStoreError: If it is damaged.
+            IndexMismatchError: If it was indexed with another model, size, distance or fields.
+        """
+        self._open()
+
+    def _open(self, *, check_index: bool = True) -> Engine:
+        engine = self._engine
+        if engine is not None:
+            return engine
+        from langchain_agentmem.stores._engine import Engine
+
+        with self._opening:
+            if self._engine is None:
+                self._database.open()
+                engine = Engine(
+                    self._database,
+                    self._settings,
+                    clock=self._now,
+                    omit_expired=(self.ttl_config or {}).get("omit_expired", True),
+                    budget=self._budget,
+                    threads=self._threads,
+                )
+                if check_index:
+                    try:
+                        engine.check_fingerprint()
+                    except IndexMismatchError:
+                        self._database.disconnect()
+                        raise
+                self._engine = engine
+            return self._engine
+
+    def close(self) -> None:
+        """Stop the sweeper and close the file; harmless twice."""
+        self._sweeper.stop(timeout=5)
+        self._database.close()
+
+    async def aclose(self) -> None:
+        """Do what `close` does without blocking the loop."""
+        await asyncio.to_thread(self.close)
+
+    def batch(
+        self,
+        ops: Iterable[StoreOp],
+        *,
+        expect: Mapping[tuple[tuple[str, ...], str], int | None] | None = None,
+    ) -> list[Result]:
+        """Run ops as one atomic whole: its reads see the state before, then its puts apply.
+
+        Args:
+            ops: LangGraph's ops, and `StoreSearchOp`. Of several puts for one key the last wins.
+            expect: For items by namespace and key, the version they must be at for anything to be
+                written: their `value["version"]`, or 1 without one; None if they must not exist.
+
+        Returns:
+            One result for each op, in their order.
+
+        Raises:
+            ConflictError: If an item is at another version than expected; nothing was written.
+            ValueError: If an op is not acceptable; nothing was written.
+            TypeError: If a value holds something JSON does not know; nothing was written.
+            StorageError: If the file cannot be read or written.
+        """
+        engine = self._open()
+        return engine.run(self._plan(ops, expect))
+
+    async def abatch(
+        self,
+        ops: Iterable[StoreOp],
+        *,
+        expect: Mapping[tuple[tuple[str, ...], str], int | None] | None = None,
+    ) -> list[Result]:
+        """Do what `batch` does; a cancelled call has written everything or nothing."""
+        ops = list(ops)
+        if self._engine is None:
+            await asyncio.to_thread(self._open)
+        engine = self._open()
+        plan = self._plan(ops, expect)
+        embeddings = self.embeddings
+        if embeddings is None or not _indexing.is_async_native(embeddings):
+            return await asyncio.to_thread(engine.run, plan)
+        if plan.units:
+            await asyncio.to_thread(engine.reuse, plan)
+        vectors = await _indexing.aembed(embeddings, plan.documents, plan.queries)
+        return await asyncio.to_thread(engine.finish, plan, *vectors)
+
+    def _plan(self, ops: Iterable[object], expect: Any) -> Any:  # noqa: ANN401 - loads FAISS
+        from langchain_agentmem.stores._engine import plan
+
+        return plan(ops, expect, self._settings)
+
+    def search(
+        self,
+        namespace_prefix: tuple[str, ...],
+        /,
+        *,
+        query: str | None = None,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        limit: int = 10,
+        offset: int = 0,
+        refresh_ttl: bool | None = None,
+        mode: SearchMode | None = None,
+        exact: bool = False,
+    ) -> list[SearchItem]:
+        """Search the items below a prefix.
+
+        Args:
+            namespace_prefix: The scope; `()` for everything but the reserved root.
+            query: What to rank by; without one the newest update comes first.
+            filter: Conditions on the values: fields, dotted paths, `$eq $ne $gt $gte $lt $lte $in
+                $nin $exists $contains $and $or $not`. A missing field reads as null.
+            limit: How many items to return at most.
+            offset: How many to skip; pages follow each other without gap or repeat.
+            refresh_ttl: Whether returned items start their time to live anew.
+            mode: `"dense"`, `"lexical"` or `"hybrid"`; the store's own by default.
+            exact: Whether to look in this very namespace only, not below it.
+
+        Returns:
+            Items with a score, higher is better; None without a query. They are `ScoredItem`s,
+            whose `parts` say what a score is made of.
+
+        Raises:
+            ValueError: If a number, the filter or the namespace is not acceptable.
+        """
+        op = self._search_op(
+            namespace_prefix, query, filter, limit, offset, refresh_ttl, mode, exact
+        )
+        return cast("list[SearchItem]", self.batch([op])[0])
+
+    async def asearch(
+        self,
+        namespace_prefix: tuple[str, ...],
+        /,
+        *,
+        query: str | None = None,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        limit: int = 10,
+        offset: int = 0,
+        refresh_ttl: bool | None = None,
+        mode: SearchMode | None = None,
+        exact: bool = False,
+    ) -> list[SearchItem]:
+        """Do what `search` does without blocking the loop."""
+        op = self._search_op(
+            namespace_prefix, query, filter, limit, offset, refresh_ttl, mode, exact
+        )
+        return cast("list[SearchItem]", (await self.abatch([op]))[0])
+
+    def _search_op(
+        self,
+        prefix: tuple[str, ...],
+        query: str | None,
+        conditions: Mapping[str, Any] | None,
+        limit: int,
+        offset: int,
+        refresh_ttl: bool | None,
+        mode: SearchMode | None,
+        exact: bool,
+    ) -> StoreSearchOp:
+        if refresh_ttl is None:
+            refresh_ttl = (self.ttl_config or {}).get("refresh_on_read", True)
+        return StoreSearchOp(prefix, conditions, limit, offset, query, refresh_ttl, mode, exact)
+
+    def lexical_search(
+        self,
+        namespace_prefix: tuple[str, ...],
+        query: str,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        limit: int = 10,
+        offset: int = 0,
+    ) -> list[SearchItem]:
+        """Search by words only (BM25 with k1 .9 and b .4 over the items of the scope).
+
+        Args:
+            namespace_prefix: The scope.
+            query: Plain text; no character in it is syntax.
+            filter: Conditions on the values.
+            limit: How many items to return at most.
+            offset: How many to skip.
+
+        Returns:
+            Items that share a word with the query, best first, scored from 0 to 1.
+
+        Raises:
+            ConfigurationError: If the store has no index.
+        """
+        self._need_index()
+        if not query:
+            return []
+        return self.search(
+            namespace_prefix,
+            query=query,
+            filter=filter,
+            limit=limit,
+            offset=offset,
+            mode="lexical",
+        )
+
+    async def alexical_search(
+        self,
+        namespace_prefix: tuple[str, ...],
+        query: str,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        limit: int = 10,
+        offset: int = 0,
+    ) -> list[SearchItem]:
+        """Do what `lexical_search` does without blocking the loop."""
+        self._need_index()
+        if not query:
+            return []
+        return await self.asearch(
+            namespace_prefix,
+            query=query,
+            filter=filter,
+            limit=limit,
+            offset=offset,
+            mode="lexical",
+        )
+
+    def _need_index(self) -> None:
+        if self._settings is None:
+            msg = "The store has no index; open it with index='default' or index={'fields': [...]}."
+            raise ConfigurationError(msg)
+
+    def delete_namespace(self, prefix: tuple[str, ...], *, vacuum: bool = False) -> int:
+        """Erase a namespace with everything below it: items, vectors, words and expiry.
+
+        Args:
+            prefix: The namespace; the empty one is refused.
+            vacuum: Whether to rewrite the file afterwards, so that no text remains in free pages.
+
+        Returns:
+            How many items there were.
+
+        Raises:
+            InvalidNamespaceError: If the prefix is empty or has a label that is not acceptable.
+        """
+        if not prefix:
+            msg = "delete_namespace needs a namespace; the empty prefix would erase everything."
+            raise InvalidNamespaceError(msg)
+        check_labels(prefix)
+        path = encode(prefix)
+        from langchain_agentmem.stores import _writes
+
+        count = self._open().committer.run(
+            lambda transaction: _writes.remove_namespace(transaction, path)
+        )
+        if vacuum:
+            self.vacuum()
+        return count
+
+    async def adelete_namespace(self, prefix: tuple[str, ...], *, vacuum: bool = False) -> int:
+        """Do what `delete_namespace` does without blocking the loop."""
+        return await asyncio.to_thread(self.delete_namespace, prefix, vacuum=vacuum)
+
+    def reindex(self) -> int:
+        """Rebuild vectors and words of all items from their values, in one transaction.
+
+        This is also how a file is taken over by another model: open it with the new `index` and
+        call this first. Other writers wait until it is done; a failure changes nothing.
+
+        Returns:
+            How many items there are.
+        """
+        return self._open(check_index=False).reindex()
+
+    async def areindex(self) -> int:
+        """Do what `reindex` does without blocking the loop."""
+        return await asyncio.to_thread(self.reindex)
+
+    def vacuum(self) -> None:
+        """Rewrite the file compactly, so that nothing erased remains readable in it."""
+        self._open()
+        self._database.vacuum()
+
+    async def avacuum(self) -> None:
+        """Do what `vacuum` does without blocking the loop."""
+        await asyncio.to_thread(self.vacuum)
+
+    def sweep_ttl(self) -> int:
+        """Remove expired items with their vectors and words; returns how many there were."""
+        from langchain_agentmem.stores import _writes
+
+        now = self._now()
+        return self._open().committer.run(
+            lambda transaction: _writes.remove_expired(transaction, now)
+        )
+
+    async def asweep_ttl(self) -> int:
+        """Do what `sweep_ttl` does without blocking the loop."""
+        return await asyncio.to_thread(self.sweep_ttl)
+
+    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
+        """Start a daemon thread that removes expired items at an interval.
+
+        Args:
+            sweep_interval_minutes: Minutes between sweeps; the `ttl` config's, else 5.
+
+        Returns:
+            A future that is done when the thread has ended; cancelling it stops the thread.
+        """
+        configured = (self.ttl_config or {}).get("sweep_interval_minutes")
+        minutes = sweep_interval_minutes or configured or _DEFAULT_SWEEP_MINUTES
+        return self._sweeper.start(60 * minutes)
+
+    def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
+        """Stop the sweeper thread; returns whether it has ended within `timeout` seconds."""
+        return self._sweeper.stop(timeout)
+
+    def _now(self) -> int:
+        return to_micros(self._clock())
