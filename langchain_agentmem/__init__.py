@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from langchain_agentmem.items import MemoryOperation as MemoryOperation
     from langchain_agentmem.items import StoredMemory as StoredMemory
     from langchain_agentmem.memories.base import Memory as Memory
-    from langchain_agentmem.memories.base import MemoryState as MemoryState
-    from langchain_agentmem.memories.base import Recall as Recall
     from langchain_agentmem.memories.rag import RAGMemory as RAGMemory
+    from langchain_agentmem.memories.state import MemoryState as MemoryState
+    from langchain_agentmem.memories.state import Recall as Recall
     from langchain_agentmem.scopes import NamespaceTemplate as NamespaceTemplate
     from langchain_agentmem.stores.faiss_sqlite import FaissSqliteStore as FaissSqliteStore
     from langchain_agentmem.surfaces.tools import (
@@ -35,16 +35,32 @@ _HOMES = {
     "Memory": "memories.base",
     "MemoryItem": "items",
     "MemoryOperation": "items",
-    "MemoryState": "memories.base",
+    "MemoryState": "memories.state",
     "NamespaceTemplate": "scopes",
     "RAGMemory": "memories.rag",
-    "Recall": "memories.base",
+    "Recall": "memories.state",
     "StoredMemory": "items",
     "create_manage_memory_tool": "surfaces.tools",
     "create_search_memory_tool": "surfaces.tools",
 }
 
-__all__ = ["__version__", *_HOMES]
+__all__ = [
+    "AgentMemoryError",
+    "ConfigurationError",
+    "ConflictError",
+    "FaissSqliteStore",
+    "Memory",
+    "MemoryItem",
+    "MemoryOperation",
+    "MemoryState",
+    "NamespaceTemplate",
+    "RAGMemory",
+    "Recall",
+    "StoredMemory",
+    "__version__",
+    "create_manage_memory_tool",
+    "create_search_memory_tool",
+]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name may be asked for

@@ -10,10 +10,13 @@ import re
 import string
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import UUID
 
 from langchain_agentmem.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
 
 ROOT: Final = "_agentmem"
 """First label of the namespaces in which this package keeps its own records."""
@@ -208,16 +211,25 @@ class NamespaceTemplate:
         return f"NamespaceTemplate({self.template!r})"
 
 
-def current_scope() -> Scope:
-    """Return the scope of the graph run this is called in, or an empty one outside of a run."""
-    from langgraph.config import get_config
+def running() -> Runtime[Any] | None:
+    """Return the runtime of the graph run this is called in; None outside of a run."""
     from langgraph.runtime import get_runtime
+
+    try:
+        return get_runtime()
+    except (RuntimeError, KeyError):
+        return None
+
+
+def current_scope() -> Scope:
+    """Return the scope of the graph run this is called in; an empty one outside of a run."""
+    from langgraph.config import get_config
 
     try:
         config = get_config()
     except RuntimeError:
         return Scope()
-    return Scope.of(config, getattr(get_runtime(), "context", None))
+    return Scope.of(config, getattr(running(), "context", None))
 
 
 def escape_label(text: str, *, also: Iterable[str] = _ALWAYS_ESCAPED) -> str:

@@ -11,7 +11,7 @@ of the primitive ones (`Search`, `Get`, `List`, `Namespaces`, `Write`).
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
     from langgraph.store.base import Op
 
+    from langchain_agentmem.parameters import Parameters
     from langchain_agentmem.scopes import NamespaceTemplate
     from langchain_agentmem.steps.environment import Environment
 
 R = TypeVar("R")
+P = TypeVar("P", bound="Parameters")
 Namespace: TypeAlias = tuple[str, ...]
 Ref: TypeAlias = tuple[Namespace, str]
 """Namespace and key of one stored item."""
+_LEAF_PAGE = 50
 SearchMode: TypeAlias = Literal["dense", "lexical", "hybrid"]
 
 
@@ -95,6 +98,11 @@ class Ask(Effect[AIMessage]):
 
 
 @dataclass(frozen=True, slots=True)
+class HasModel(Effect[bool]):
+    """Whether a chat model is configured."""
+
+
+@dataclass(frozen=True, slots=True)
 class Embed(Effect[list[list[float]]]):
     """Embed texts with the memory's embedding model, one vector a text.
 
@@ -152,23 +160,36 @@ class Resolve(Effect[Namespace]):
     template: NamespaceTemplate
 
 
-P = TypeVar("P")
+@dataclass(frozen=True, slots=True)
+class Setting(Effect[Any]):
+    """One value of this call, such as its `thread_id`.
+
+    Attributes:
+        name: Its name.
+        default: Its value where neither names it.
+    """
+
+    name: str
+    default: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Settings(Effect[P]):
     """The memory's parameters for this call.
 
-    A parameter that the context or the config of the call names is taken from there.
+    A parameter that the context or the config of the call names is taken from there; so is a
+    whole preset, if another one than the memory's own is named.
 
     Attributes:
-        defaults: The memory's own parameters, a frozen dataclass.
+        defaults: The memory's own parameters.
+        preset: The memory's own preset.
 
     Raises:
-        ConfigurationError: A given value is of another type than the default.
+        ConfigurationError: There is no such preset, or a value is of another type than the default.
     """
 
     defaults: P
+    preset: str = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,28 +216,23 @@ class Search(Composite[list[StoredMemory]]):
 
     def steps(self, env: Environment) -> Steps[list[StoredMemory]]:
         """Search, leaving out deeper namespaces by paging where the store cannot."""
-        op = env.search_op(self)
         if env.searches_exactly or not self.exact:
-            (found,) = yield from StoreCall([op])
-            return [StoredMemory.from_store(each) for each in found]
-        return (yield from self._leaf_pages(env))
-
-    def _leaf_pages(self, env: Environment) -> Steps[list[StoredMemory]]:
-        wanted, page = self.offset + self.limit, max(self.offset + self.limit, 50)
+            return (yield from _page(env, self))
+        wanted = self.offset + self.limit
         kept: list[StoredMemory] = []
-        start = 0
+        page = replace(self, limit=max(wanted, _LEAF_PAGE), offset=0)
         while len(kept) < wanted:
-            op = env.search_op(self)._replace(limit=page, offset=start)
-            (found,) = yield from StoreCall([op])
-            kept += [
-                StoredMemory.from_store(each)
-                for each in found
-                if tuple(each.namespace) == self.namespace
-            ]
-            if len(found) < page:
+            found = yield from _page(env, page)
+            kept += [each for each in found if each.namespace == self.namespace]
+            if len(found) < page.limit:
                 break
-            start += page
+            page = replace(page, offset=page.offset + page.limit)
         return kept[self.offset : wanted]
+
+
+def _page(env: Environment, search: Search) -> Steps[list[StoredMemory]]:
+    (found,) = yield from StoreCall([env.search_op(search)])
+    return [StoredMemory.from_store(each) for each in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,17 +271,16 @@ class List(Composite[list[StoredMemory]]):
 
     def steps(self, env: Environment) -> Steps[list[StoredMemory]]:
         """Page through everything."""
-        search = Search(self.namespace, limit=self.page, filter=self.filter, exact=self.exact)
+        page = Search(self.namespace, limit=self.page, filter=self.filter, exact=self.exact)
         items: dict[Ref, StoredMemory] = {}
-        start = 0
         while True:
-            (found,) = yield from StoreCall([env.search_op(search)._replace(offset=start)])
+            found = yield from _page(env, page)
             for each in found:
-                if not self.exact or tuple(each.namespace) == self.namespace:
-                    items[tuple(each.namespace), each.key] = StoredMemory.from_store(each)
-            if len(found) < self.page:
+                if not self.exact or each.namespace == self.namespace:
+                    items[each.namespace, each.key] = each
+            if len(found) < page.limit:
                 return list(items.values())
-            start += self.page
+            page = replace(page, offset=page.offset + page.limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from langgraph.store.base import (
@@ -27,12 +28,15 @@ from langchain_agentmem.steps.effects import (
     Draw,
     Effect,
     Emit,
+    HasModel,
     NewId,
     Now,
+    P,
     Put,
     Ref,
     Resolve,
     Search,
+    Setting,
     Settings,
 )
 
@@ -51,6 +55,13 @@ logger = logging.getLogger(__name__)
 def utc_now() -> datetime:
     """Return the present time, aware, in UTC: the default clock."""
     return datetime.now(UTC)
+
+
+@lru_cache(maxsize=16)
+def _chat_model(name: str) -> BaseChatModel:
+    from langchain.chat_models import init_chat_model
+
+    return init_chat_model(name)
 
 
 @dataclass(slots=True)
@@ -82,7 +93,7 @@ class Environment:
     Attributes:
         store: The LangGraph store of this call, or None.
         scope: Context and config of this call.
-        model: The chat model, or None.
+        model: The chat model, its name for `init_chat_model`, or None.
         embeddings: The embedding model of `Embed` effects, or None.
         clock: Gives the present time.
         rng: Gives randomness.
@@ -92,7 +103,7 @@ class Environment:
 
     store: BaseStore | None = None
     scope: Scope = field(default_factory=Scope)
-    model: BaseChatModel | None = None
+    model: BaseChatModel | str | None = None
     embeddings: Embeddings | None = None
     clock: Clock = utc_now
     rng: random.Random = field(default_factory=random.Random)
@@ -163,13 +174,14 @@ class Environment:
         if self.model is None:
             msg = f"The step {ask.purpose!r} needs a chat model: pass model='provider:name'."
             raise ConfigurationError(msg)
+        model = _chat_model(self.model) if isinstance(self.model, str) else self.model
         if ask.tools:
             choice = {"tool_choice": ask.tool_choice} if ask.tool_choice else {}
-            return self.model.bind_tools(list(ask.tools), **choice)
+            return model.bind_tools(list(ask.tools), **choice)
         if ask.response_schema is not None:
             schema = {"name": ask.purpose, "schema": dict(ask.response_schema), "strict": True}
-            return self.model.bind(response_format={"type": "json_schema", "json_schema": schema})
-        return self.model
+            return model.bind(response_format={"type": "json_schema", "json_schema": schema})
+        return model
 
     def the_embeddings(self) -> Embeddings:
         """Return the embedding model: the one given, else the store's own.
@@ -183,13 +195,15 @@ class Environment:
             raise ConfigurationError(msg)
         return found
 
-    def perform_plain(self, effect: Effect[Any]) -> Any:  # noqa: ANN401 - effects have different results
+    def perform_plain(self, effect: Effect[Any]) -> Any:  # noqa: ANN401, PLR0911 - one line an effect
         """Perform an effect that waits for nothing.
 
         Raises:
             TypeError: It is not an effect this driver knows.
         """
         match effect:
+            case HasModel():
+                return self.model is not None
             case Now():
                 return self.clock()
             case NewId():
@@ -200,18 +214,22 @@ class Environment:
                 return self._emit({"event": event, **data})
             case Resolve(template):
                 return template.resolve(self.scope)
-            case Settings(defaults):
-                return self._settings(defaults)
+            case Setting(name, default):
+                return self.scope.resolve(name, default)
+            case Settings(defaults, preset):
+                return self._settings(defaults, preset)
         msg = f"{effect!r} is not an effect the drivers know."
         raise TypeError(msg)
 
-    def _settings(self, defaults: Any) -> Any:  # noqa: ANN401 - any parameters dataclass
+    def _settings(self, defaults: P, own_preset: str) -> P:
+        preset = self.scope.resolve("preset", own_preset)
+        base = defaults if preset == own_preset else type(defaults).of(str(preset))
         given: dict[str, Any] = {}
-        for each in fields(defaults):
+        for each in fields(base):
             found = self.scope.resolve(each.name, None)
             if found is not None:
-                given[each.name] = _like(each.name, found, getattr(defaults, each.name))
-        return replace(defaults, **given) if given else defaults
+                given[each.name] = _like(each.name, found, getattr(base, each.name))
+        return replace(base, **given) if given else base
 
     def _emit(self, event: dict[str, Any]) -> None:
         logger.debug("%s", event)

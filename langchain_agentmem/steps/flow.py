@@ -49,10 +49,12 @@ class Flow:
 
     Args:
         steps: The steps; one without a route is followed by the next, the last by the end.
+        state: The graph's state schema.
     """
 
-    def __init__(self, *steps: Step) -> None:
+    def __init__(self, *steps: Step, state: type) -> None:
         self.steps = steps
+        self.state = state
         self._by_name = {step.name: step for step in steps}
 
     def drive(self, state: State) -> Steps[Update]:
@@ -75,7 +77,6 @@ class Flow:
         self,
         *,
         name: str,
-        state: type,
         input_schema: type,
         output_schema: type,
         context_schema: type,
@@ -85,7 +86,7 @@ class Flow:
         from langgraph.graph import StateGraph
 
         builder: StateGraph[Any, Any, Any, Any] = StateGraph(
-            state,
+            self.state,
             context_schema=context_schema,
             input_schema=input_schema,
             output_schema=output_schema,

@@ -80,11 +80,19 @@ def apply(
         ConflictError: One of the memories was changed since it was read; nothing was written.
     """
     now = yield from Now()
+    operations = [_dated(op, now) for op in operations]
     writing = [op for op in operations if op.event != "NOOP" and op.status == "proposed"]
     puts = [put for op in writing for put in _puts(op, now)]
     expected = {ref: version for op in writing for ref, version in _expected(op).items()}
     yield from Write([*puts, *also], {**expected, **(expect or {})})
     return [op.applied() if op in writing else op for op in operations]
+
+
+def _dated(op: MemoryOperation, now: datetime) -> MemoryOperation:
+    """Give an item that is closed without an end of validity the present as its end."""
+    if op.after is None or op.after.status == "active" or op.after.valid_to is not None:
+        return op
+    return replace(op, after=replace(op.after, valid_to=now))
 
 
 def _expected(op: MemoryOperation) -> dict[Ref, int | None]:
@@ -137,6 +145,13 @@ def read(refs: Sequence[Ref]) -> Steps[list[StoredMemory | None]]:
         one or (replace(other, namespace=ref[0]) if other else None)
         for ref, one, other in zip(refs, live, hidden, strict=True)
     ]
+
+
+def homes(prefix: tuple[str, ...]) -> Steps[list[tuple[str, ...]]]:
+    """Return the namespaces at and below a prefix that hold memories, live or closed."""
+    live = yield from Namespaces(prefix)
+    hidden = yield from Namespaces(closed(prefix))
+    return list(dict.fromkeys([*live, *map(_home_of_memories, hidden)]))
 
 
 def history(namespace: tuple[str, ...], key: str) -> Steps[list[JournalEntry]]:

@@ -76,6 +76,8 @@ class FaissSqliteStore(BaseStore):
     """
 
     supports_ttl = True
+    supports_conditional_writes = True
+    search_op = StoreSearchOp
 
     def __init__(
         self,
@@ -291,8 +293,12 @@ class FaissSqliteStore(BaseStore):
         Raises:
             ValueError: If a number, the filter or the namespace is not acceptable.
         """
-        op = self._search_op(
-            namespace_prefix, query, filter, limit, offset, refresh_ttl, mode, exact
+        refresh = self._refreshes(refresh_ttl)
+        op = StoreSearchOp(
+            *(namespace_prefix, filter, limit, offset, query),
+            refresh_ttl=refresh,
+            mode=mode,
+            exact=exact,
         )
         return cast("list[SearchItem]", self.batch([op])[0])
 
@@ -310,25 +316,20 @@ class FaissSqliteStore(BaseStore):
         exact: bool = False,
     ) -> list[SearchItem]:
         """Do what `search` does without blocking the loop."""
-        op = self._search_op(
-            namespace_prefix, query, filter, limit, offset, refresh_ttl, mode, exact
+        refresh = self._refreshes(refresh_ttl)
+        op = StoreSearchOp(
+            *(namespace_prefix, filter, limit, offset, query),
+            refresh_ttl=refresh,
+            mode=mode,
+            exact=exact,
         )
         return cast("list[SearchItem]", (await self.abatch([op]))[0])
 
-    def _search_op(
-        self,
-        prefix: tuple[str, ...],
-        query: str | None,
-        conditions: Mapping[str, Any] | None,
-        limit: int,
-        offset: int,
-        refresh_ttl: bool | None,
-        mode: SearchMode | None,
-        exact: bool,
-    ) -> StoreSearchOp:
-        if refresh_ttl is None:
-            refresh_ttl = (self.ttl_config or {}).get("refresh_on_read", True)
-        return StoreSearchOp(prefix, conditions, limit, offset, query, refresh_ttl, mode, exact)
+    def _refreshes(self, refresh_ttl: bool | None) -> bool:
+        """Return what a read does to the time to live when the call does not say."""
+        if refresh_ttl is not None:
+            return refresh_ttl
+        return (self.ttl_config or {}).get("refresh_on_read", True)
 
     def lexical_search(
         self,

@@ -1,0 +1,477 @@
+"""`Memory`: what every architecture offers, and what it gets for free."""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
+
+from langgraph.store.base import BaseStore
+
+from langchain_agentmem.errors import ConfigurationError
+from langchain_agentmem.items import Cause, MemoryOperation, StoredMemory, to_timestamp
+from langchain_agentmem.memories.state import (
+    ConsolidationReport,
+    Recall,
+    RecallInput,
+    RecallOutput,
+    RememberInput,
+    RememberOutput,
+)
+from langchain_agentmem.messages import to_messages
+from langchain_agentmem.parameters import Parameters, context_schema
+from langchain_agentmem.scopes import NamespaceTemplate, Scope, closed, current_scope, running
+from langchain_agentmem.steps import journal
+from langchain_agentmem.steps.drivers import arun, run
+from langchain_agentmem.steps.effects import List, Resolve, Settings, Steps
+from langchain_agentmem.steps.environment import Clock, Environment, Ledger, utc_now
+
+if TYPE_CHECKING:
+    from langchain_core.embeddings import Embeddings
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.graph.state import CompiledStateGraph
+    from langgraph.runtime import Runtime
+
+    from langchain_agentmem.messages import Conversation
+    from langchain_agentmem.steps.flow import Flow
+
+Template: TypeAlias = "tuple[str, ...] | str | NamespaceTemplate"
+Selector: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | _Everything"
+T = TypeVar("T")
+
+
+class _Everything:
+    """The selector of a whole scope."""
+
+    def __repr__(self) -> str:
+        return "EVERYTHING"
+
+
+EVERYTHING: Final = _Everything()
+"""Selects every memory of the scope: `memory.forget(EVERYTHING, config=config)`."""
+
+
+class Memory(ABC):
+    """One memory architecture: recall, remember, consolidate and forget for one scope at a time.
+
+    Each of the first three is a LangGraph graph of visible steps (`recall_graph`,
+    `remember_graph`, `consolidate_graph`) that can be added as a node to any graph, and a method
+    that runs the same steps at once (`recall`, `arecall`, ...).
+
+    Args:
+        model: A chat model, or its name for `init_chat_model`; only for architectures that use one.
+        namespace: Where this memory writes, e.g. `("memories", "{user_id}")`.
+        read_namespaces: Further levels it may read, most specific first.
+        store: A LangGraph store; without it the running graph's store is used.
+        embeddings: An embedding model for architectures that embed by themselves.
+        clock: Gives the present time, aware; every timestamp and expiry comes from it.
+        rng: Source of randomness.
+        preset: Named set of parameters.
+        **parameters: The architecture's parameters, see its `Parameters`.
+
+    Raises:
+        ConfigurationError: A template, preset or parameter is wrong.
+    """
+
+    architecture: ClassVar[str]
+    """Label of this architecture's namespaces."""
+    Parameters: ClassVar[type[Parameters]] = Parameters
+
+    def __init__(
+        self,
+        *,
+        model: BaseChatModel | str | None = None,
+        namespace: Template = ("memories", "{user_id}"),
+        read_namespaces: Sequence[Template] = (),
+        store: BaseStore | None = None,
+        embeddings: Embeddings | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+        preset: str = "default",
+        **parameters: Any,  # noqa: ANN401 - checked against the architecture's own fields
+    ) -> None:
+        self.namespace = NamespaceTemplate(namespace)
+        self.read_namespaces = tuple(NamespaceTemplate(each) for each in read_namespaces)
+        self.store = _checked_store(store)
+        self.embeddings = embeddings
+        self.clock = clock or utc_now
+        self.rng = rng or random.Random()  # noqa: S311 - ids and sampling, not secrets
+        self.preset = preset
+        self.parameters = self.Parameters.of(preset, **parameters)
+        self.model = model
+
+    # --- what an architecture writes -------------------------------------------------------
+
+    @abstractmethod
+    def recall_flow(self) -> Flow:
+        """Return the steps from a query or messages to `memories` and `memory_context`."""
+
+    @abstractmethod
+    def remember_flow(self) -> Flow:
+        """Return the steps from messages to `memory_operations`."""
+
+    def consolidate_flow(self) -> Flow | None:
+        """Return the steps of background consolidation; None for an architecture without."""
+        return None
+
+    def on_erased(self, erased: Sequence[MemoryOperation]) -> Steps[None]:  # noqa: ARG002 - a hook
+        """Clean the architecture's own records of erased memories (links, sessions, graphs)."""
+        yield from ()
+
+    # --- graphs ------------------------------------------------------------------------------
+
+    def recall_graph(self) -> CompiledStateGraph[Any, Any, Any, Any]:
+        """Return recall as a graph: `messages` or `query` in, `memories` and text out."""
+        return self._graph("recall", self.recall_flow(), RecallInput, RecallOutput)
+
+    def remember_graph(self) -> CompiledStateGraph[Any, Any, Any, Any]:
+        """Return remember as a graph: `messages` in, `memory_operations` out."""
+        return self._graph("remember", self.remember_flow(), RememberInput, RememberOutput)
+
+    def consolidate_graph(self) -> CompiledStateGraph[Any, Any, Any, Any] | None:
+        """Return consolidation as a graph; None for an architecture without."""
+        flow = self.consolidate_flow()
+        if flow is None:
+            return None
+        return self._graph("consolidate", flow, RememberInput, RememberOutput)
+
+    def _graph(
+        self, verb: str, flow: Flow, input_schema: type, output_schema: type
+    ) -> CompiledStateGraph[Any, Any, Any, Any]:
+        return flow.graph(
+            name=f"{self.architecture}_{verb}",
+            input_schema=input_schema,
+            output_schema=output_schema,
+            context_schema=self.context_schema(),
+            environment=self.node_environment,
+        )
+
+    def context_schema(self) -> type:
+        """Return the described dataclass of what a call may set through its context."""
+        templates = (self.namespace, *self.read_namespaces)
+        variables = tuple(dict.fromkeys(name for each in templates for name in each.variables))
+        return context_schema(type(self).__name__, self.parameters, variables, self.preset)
+
+    # --- calls -------------------------------------------------------------------------------
+
+    def recall(
+        self,
+        query: Conversation,
+        *,
+        config: RunnableConfig | None = None,
+        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+        limit: int | None = None,
+        as_of: datetime | None = None,
+    ) -> Recall:
+        """Recall what is relevant to a query.
+
+        Args:
+            query: A question, or the conversation whose last user message is the question.
+            config: The call's config; its `configurable` names the scope.
+            context: The runtime context, which wins over the config.
+            limit: At most this many memories.
+            as_of: Recall what was known and held at that time.
+
+        Raises:
+            ConfigurationError: The scope, the store or a parameter is missing or wrong.
+        """
+        env = self.environment(config, context)
+        return run(self._recall_steps(query, limit, as_of), env)
+
+    async def arecall(
+        self,
+        query: Conversation,
+        *,
+        config: RunnableConfig | None = None,
+        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+        limit: int | None = None,
+        as_of: datetime | None = None,
+    ) -> Recall:
+        """Recall what is relevant to a query; the async twin of `recall`."""
+        env = self.environment(config, context)
+        return await arun(self._recall_steps(query, limit, as_of), env)
+
+    def _recall_steps(
+        self, query: Conversation, limit: int | None, as_of: datetime | None
+    ) -> Steps[Recall]:
+        state: dict[str, Any] = {"messages": to_messages(query), "limit": _positive(limit)}
+        if isinstance(query, str):
+            state["query"] = query
+        if as_of is not None:
+            state["as_of"] = to_timestamp(as_of)
+        final = yield from self.recall_flow().drive(state)
+        return Recall(
+            items=[StoredMemory.from_dict(each) for each in final.get("memories", [])],
+            text=final.get("memory_context", ""),
+            tokens=final.get("tokens", 0),
+            messages=final.get("view"),
+        )
+
+    def remember(
+        self,
+        messages: Conversation,
+        *,
+        config: RunnableConfig | None = None,
+        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+    ) -> list[MemoryOperation]:
+        """Remember a piece of conversation.
+
+        Args:
+            messages: New messages; a bare string is one message of the user.
+            config: The call's config; its `configurable` names the scope.
+            context: The runtime context, which wins over the config.
+
+        Returns:
+            What was done, applied or rejected.
+
+        Raises:
+            ConfigurationError: The scope, the store or a parameter is missing or wrong.
+            ValueError: The messages hold no text, or a text that cannot be stored.
+        """
+        return run(self._remember_steps(messages), self.environment(config, context))
+
+    async def aremember(
+        self,
+        messages: Conversation,
+        *,
+        config: RunnableConfig | None = None,
+        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+    ) -> list[MemoryOperation]:
+        """Remember a piece of conversation; the async twin of `remember`."""
+        return await arun(self._remember_steps(messages), self.environment(config, context))
+
+    def _remember_steps(self, messages: Conversation) -> Steps[list[MemoryOperation]]:
+        if isinstance(messages, str) and not messages.strip():
+            msg = "There is nothing to remember in an empty text."
+            raise ValueError(msg)
+        final = yield from self.remember_flow().drive({"messages": to_messages(messages)})
+        return [MemoryOperation.from_dict(each) for each in final.get("memory_operations", [])]
+
+    def consolidate(
+        self,
+        *,
+        config: RunnableConfig | None = None,
+        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+    ) -> ConsolidationReport:
+        """Run the architecture's background work for one scope now."""
+        env = self.environment(config, context)
+        return _report(run(self._consolidate_steps(), env), env.ledger)
+
+    async def aconsolidate(
+        self,
+        *,
+        config: RunnableConfig | None = None,
+        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+    ) -> ConsolidationReport:
+        """Run the architecture's background work; the async twin of `consolidate`."""
+        env = self.environment(config, context)
+        return _report(await arun(self._consolidate_steps(), env), env.ledger)
+
+    def _consolidate_steps(self) -> Steps[list[MemoryOperation]]:
+        flow = self.consolidate_flow()
+        if flow is None:
+            return []
+        final = yield from flow.drive({})
+        return [MemoryOperation.from_dict(each) for each in final.get("memory_operations", [])]
+
+    def forget(
+        self,
+        selector: Selector,
+        *,
+        config: RunnableConfig | None = None,
+        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+    ) -> list[MemoryOperation]:
+        """Erase memories for good, everywhere: items, closed items, index, counters and journal.
+
+        Conversation checkpoints of a graph are not the memory's and are not touched.
+
+        Args:
+            selector: A key, several keys, a filter on the stored values, or `EVERYTHING`.
+            config: The call's config; its `configurable` names the scope.
+            context: The runtime context, which wins over the config.
+
+        Returns:
+            One applied `DELETE` for each memory that is gone.
+        """
+        return run(self._forget_steps(selector), self.environment(config, context))
+
+    async def aforget(
+        self,
+        selector: Selector,
+        *,
+        config: RunnableConfig | None = None,
+        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+    ) -> list[MemoryOperation]:
+        """Erase memories for good, everywhere; the async twin of `forget`."""
+        return await arun(self._forget_steps(selector), self.environment(config, context))
+
+    def history(
+        self,
+        memory: StoredMemory,
+        *,
+        config: RunnableConfig | None = None,
+        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+    ) -> list[journal.JournalEntry]:
+        """Return every change of one memory, oldest first, each with its cause.
+
+        Raises:
+            ConfigurationError: The memory does not belong to the scope of the call.
+            MemoryNotFoundError: There is no such memory.
+        """
+        return run(self._own(memory, journal.history), self.environment(config, context))
+
+    async def ahistory(
+        self,
+        memory: StoredMemory,
+        *,
+        config: RunnableConfig | None = None,
+        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+    ) -> list[journal.JournalEntry]:
+        """Return every change of one memory; the async twin of `history`."""
+        return await arun(self._own(memory, journal.history), self.environment(config, context))
+
+    def undo(
+        self,
+        memory: StoredMemory,
+        *,
+        config: RunnableConfig | None = None,
+        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+    ) -> MemoryOperation:
+        """Take the last change of one memory back.
+
+        Raises:
+            ConfigurationError: The memory does not belong to the scope of the call.
+            MemoryNotFoundError: There is no such memory.
+        """
+        return run(self._own(memory, journal.undo), self.environment(config, context))
+
+    async def aundo(
+        self,
+        memory: StoredMemory,
+        *,
+        config: RunnableConfig | None = None,
+        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+    ) -> MemoryOperation:
+        """Take the last change of one memory back; the async twin of `undo`."""
+        return await arun(self._own(memory, journal.undo), self.environment(config, context))
+
+    # --- shared steps ------------------------------------------------------------------------
+
+    def scope(self) -> Steps[tuple[str, ...]]:
+        """Return the namespace of this call, under which the memory writes its collections."""
+        return (yield from Resolve(self.namespace))
+
+    def levels(self) -> Steps[list[tuple[str, ...]]]:
+        """Return the namespaces of all levels this memory may read, most specific first."""
+        levels = []
+        for template in (self.namespace, *self.read_namespaces):
+            level = yield from Resolve(template)
+            if level not in levels:
+                levels.append(level)
+        return levels
+
+    def settings(self) -> Steps[Any]:
+        """Return the parameters of this call."""
+        return (yield from Settings(self.parameters, self.preset))
+
+    def _own(
+        self, memory: StoredMemory, then: Callable[[tuple[str, ...], str], Steps[T]]
+    ) -> Steps[T]:
+        scope = yield from Resolve(self.namespace)
+        if memory.namespace[: len(scope)] != scope:
+            msg = f"Memory {memory.key!r} lies in {memory.namespace}, outside of the scope {scope}."
+            raise ConfigurationError(msg)
+        return (yield from then(memory.namespace, memory.key))
+
+    def _forget_steps(self, selector: Selector) -> Steps[list[MemoryOperation]]:
+        scope = yield from Resolve(self.namespace)
+        cause = Cause(surface="forget")
+        own = (*scope, self.architecture)
+        if isinstance(selector, _Everything):
+            erased = yield from journal.erase_below(own, cause=cause)
+            bare = yield from journal.erase_below(scope, exact=True, cause=cause)
+            return erased + bare
+        refs = yield from self._select(selector, scope, own)
+        erased = yield from journal.erase(refs, cause=cause)
+        yield from self.on_erased(erased)
+        return erased
+
+    def _select(
+        self,
+        selector: str | Sequence[str] | Mapping[str, Any],
+        scope: tuple[str, ...],
+        own: tuple[str, ...],
+    ) -> Steps[list[tuple[tuple[str, ...], str]]]:
+        homes = [*(yield from journal.homes(own)), scope]
+        if isinstance(selector, Mapping):
+            if not selector:
+                msg = "An empty filter selects nothing on purpose; use EVERYTHING for a scope."
+                raise ValueError(msg)
+            refs = []
+            for home in homes:
+                for lying in (home, closed(home)):
+                    found = yield from List(lying, filter=selector)
+                    refs += [(home, each.key) for each in found]
+            return list(dict.fromkeys(refs))
+        keys = [selector] if isinstance(selector, str) else list(selector)
+        return [(home, key) for key in dict.fromkeys(keys) for home in homes]
+
+    def environment(
+        self,
+        config: RunnableConfig | None = None,
+        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+    ) -> Environment:
+        """Return what a call's steps run with; without arguments, the running graph's scope."""
+        given = config is not None or context is not None
+        scope = Scope.of(config, context) if given else current_scope()
+        return self._environment(scope, running())
+
+    def node_environment(self, config: RunnableConfig) -> Environment:
+        """Return what a graph node's steps run with."""
+        runtime = running()
+        return self._environment(Scope.of(config, getattr(runtime, "context", None)), runtime)
+
+    def _environment(self, scope: Scope, runtime: Runtime[Any] | None) -> Environment:
+        return Environment(
+            store=self.store if self.store is not None else getattr(runtime, "store", None),
+            scope=scope,
+            model=scope.resolve("model", None) or self.model,
+            embeddings=self.embeddings,
+            clock=self.clock,
+            rng=self.rng,
+            emitter=getattr(runtime, "stream_writer", None),
+        )
+
+
+def _checked_store(store: object) -> BaseStore | None:
+    """Return the store.
+
+    Raises:
+        ConfigurationError: It is something else, such as a LangChain `VectorStore`.
+    """
+    if store is None or isinstance(store, BaseStore):
+        return store
+    msg = (
+        f"store= takes a LangGraph BaseStore, not a {type(store).__name__}. "
+        "Use FaissSqliteStore('memory.sqlite')."
+    )
+    raise ConfigurationError(msg)
+
+
+def _positive(limit: int | None) -> int | None:
+    if limit is not None and (isinstance(limit, bool) or limit < 0):
+        msg = f"limit must be 0 or more, not {limit!r}."
+        raise ValueError(msg)
+    return limit
+
+
+def _report(operations: list[MemoryOperation], ledger: Ledger) -> ConsolidationReport:
+    return ConsolidationReport(
+        operations=operations,
+        calls=dict(ledger.calls),
+        input_tokens=ledger.input_tokens,
+        output_tokens=ledger.output_tokens,
+    )

@@ -1,0 +1,218 @@
+"""Hybrid recall over several namespaces of one scope, without a model call.
+
+Each namespace gives a pool of its best matches; the pools are brought on one scale and ranked in
+the context of their sessions by `langchain_agentmem.retrieval.rank`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+import numpy as np
+
+from langchain_agentmem.items import StoredMemory, to_timestamp
+from langchain_agentmem.retrieval.context import Candidate, Session
+from langchain_agentmem.retrieval.fusion import normalize_dense, normalize_max
+from langchain_agentmem.retrieval.lexical import LexicalIndex
+from langchain_agentmem.retrieval.rank import Ranked, Weights, rank
+from langchain_agentmem.retrieval.text import query_terms, terms
+from langchain_agentmem.scopes import closed
+from langchain_agentmem.steps.effects import Emit, Get, List, Ref, Search, Steps
+from langchain_agentmem.steps.turns import session_key
+
+_SEPARATOR: Final = "\x1f"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The time that recall speaks of.
+
+    Attributes:
+        at: The time itself.
+        past: True to recall what was known and held then; False for now.
+    """
+
+    at: datetime
+    past: bool = False
+
+    def shows(self, memory: StoredMemory) -> bool:
+        """Tell whether a memory was known and held at the moment."""
+        if self.past:
+            return when_said(memory) <= self.at and memory.item.holds_at(self.at)
+        return memory.item.is_current(self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The best matches of one namespace, with what their scores are made of.
+
+    Attributes:
+        found: The memories.
+        lexical: Their word scores, divided by the best one.
+        cosine: Their similarities to the question; NaN where there is none.
+    """
+
+    found: Sequence[StoredMemory]
+    lexical: Sequence[float]
+    cosine: Sequence[float]
+
+
+def search(home: tuple[str, ...], query: str, depth: int, moment: Moment) -> Steps[Pool]:
+    """Return the best matches of one namespace at a moment; the newest without a query.
+
+    On a store without hybrid search the store's own matches are scored by words here; a store
+    without any index is read whole.
+    """
+    known = {"observed_at": {"$lte": to_timestamp(moment.at)}} if moment.past else None
+    found = yield from Search(home, query or None, limit=depth, filter=known)
+    by_words = all("lexical" in each.parts for each in found)
+    if query and not by_words:
+        yield from Emit("store_without_hybrid_search", {"namespace": list(home)})
+        if found[0].score is None:
+            found = yield from List(home, filter=known)
+    if moment.past:
+        hidden = yield from List(closed(home), filter=known)
+        found = [*found, *(replace(each, namespace=home) for each in hidden)]
+    shown = [each for each in found if moment.shows(each)]
+    if query and (moment.past or not by_words):
+        return _scored_here(query, shown)
+    return Pool(
+        shown,
+        [each.parts.get("lexical", 0.0) for each in shown],
+        [each.parts.get("cosine", math.nan) for each in shown],
+    )
+
+
+def _scored_here(query: str, found: Sequence[StoredMemory]) -> Pool:
+    index = LexicalIndex()
+    index.add_many([terms(searched_text(each)) for each in found])
+    scores = normalize_max(index.scores(query_terms(query))).tolist() if found else []
+    cosine = [each.parts.get("cosine", each.score) for each in found]
+    return Pool(found, scores, [math.nan if each is None else each for each in cosine])
+
+
+def ranked(
+    query: str, pools: Sequence[Pool], sessions: Mapping[str, Session], weights: Weights
+) -> list[Ranked]:
+    """Rank the pools of several namespaces together, in the context of their sessions.
+
+    Args:
+        query: The question as asked.
+        pools: Pools of namespaces that the call may read.
+        sessions: The sessions of their turns, by `session_ref`. A memory that was saved outside
+            of any conversation is a session of its own.
+        weights: Weights of the ingredients.
+    """
+    alone = {
+        ref_text(each): _alone(each)
+        for pool in pools
+        for each in pool.found
+        if session_key(each) is None
+    }
+    return rank(query, _candidates(query, pools), {**sessions, **alone}, weights)
+
+
+def _candidates(query: str, pools: Sequence[Pool]) -> list[Candidate]:
+    """Bring the pools of several namespaces on one scale.
+
+    A word score is relative to the best of its own namespace, which may itself match badly: it
+    counts as much as that best match covers of the question. Similarities compare as they are.
+    """
+    wanted = set(query_terms(query))
+    found = [each for pool in pools for each in pool.found]
+    lexical = [score * cover for pool in pools for score, cover in _covered(pool, wanted)]
+    cosine = np.array([each for pool in pools for each in pool.cosine])
+    dense = normalize_dense(cosine) if np.isfinite(cosine).any() else np.zeros(len(found))
+    return [
+        Candidate(
+            key=ref_text(each),
+            content=each.text,
+            session=session_ref(each.namespace, session_key(each) or each.key),
+            speaker=each.item.attributed_to,
+            observed_at=when_said(each),
+            lexical=words,
+            dense=similarity,
+            title=str(each.metadata.get("title", "")),
+        )
+        for each, words, similarity in zip(
+            found, normalize_max(np.array(lexical)).tolist(), dense.tolist(), strict=True
+        )
+    ]
+
+
+def _covered(pool: Pool, wanted: set[str]) -> list[tuple[float, float]]:
+    """Return each word score with the share of the question's terms that the best match holds."""
+    if not pool.found:
+        return []
+    best = pool.found[max(range(len(pool.lexical)), key=pool.lexical.__getitem__)]
+    cover = len(wanted.intersection(terms(searched_text(best)))) / (len(wanted) or 1)
+    return [(score, cover) for score in pool.lexical]
+
+
+def _alone(memory: StoredMemory) -> Session:
+    return Session(
+        key=ref_text(memory),
+        turns=(ref_text(memory),),
+        length=len(terms(searched_text(memory))),
+        started_at=when_said(memory),
+        speakers=(memory.item.attributed_to,),
+    )
+
+
+def first(
+    order: Sequence[Ranked], pools: Sequence[Pool], limit: int, moment: Moment
+) -> Steps[list[StoredMemory]]:
+    """Return the best `limit` memories, reading those that are known by key only."""
+    known = {ref_text(each): each for pool in pools for each in pool.found}
+    chosen: list[StoredMemory] = []
+    position = 0
+    while len(chosen) < limit and position < len(order):
+        part = order[position : position + limit - len(chosen)]
+        position += len(part)
+        unread = [_ref(one.key) for one in part if one.key not in known]
+        for each in (yield from Get(unread)):
+            if each is not None:
+                known[ref_text(each)] = each
+        for one in part:
+            memory = known.get(one.key)
+            if memory is not None and moment.shows(memory):
+                chosen.append(memory.scored(one.score, one.parts))
+    return chosen
+
+
+def when_said(memory: StoredMemory) -> datetime:
+    """Return when a memory was observed, or else written."""
+    return memory.observed_at or memory.created_at or datetime.min.replace(tzinfo=UTC)
+
+
+def searched_text(memory: StoredMemory) -> str:
+    """Return the text of a memory that is indexed."""
+    return memory.item.search_text or memory.text
+
+
+def ref_text(memory: StoredMemory) -> str:
+    """Return a memory's place as one string, so that keys of several namespaces never meet."""
+    return session_ref(memory.namespace, memory.key)
+
+
+def session_ref(namespace: tuple[str, ...], key: str) -> str:
+    """Return a session's place, named by the namespace of its turns, as one string."""
+    return _SEPARATOR.join((*namespace, key))
+
+
+def placed(session: Session, turns_home: tuple[str, ...]) -> Session:
+    """Return a session whose keys are places, for ranking with those of other namespaces."""
+    return replace(
+        session,
+        key=session_ref(turns_home, session.key),
+        turns=tuple(session_ref(turns_home, key) for key in session.turns),
+    )
+
+
+def _ref(text: str) -> Ref:
+    *namespace, key = text.split(_SEPARATOR)
+    return tuple(namespace), key
