@@ -228,9 +228,10 @@ class Engine:
                     hits = [] if found is None else [found]
                     results[position] = None if found is None else _search.plain_item(found)
                 else:
-                    search = cast("StoreSearchOp", op)
                     hits = self._search(
-                        connection, batch, position, search, views, vectors, horizon
+                        *(connection, batch, position, views.get(position)),
+                        vectors=vectors,
+                        now=horizon,
                     )
                     results[position] = [hit.item for hit in hits]
                 if cast("Any", op).refresh_ttl:
@@ -251,8 +252,8 @@ class Engine:
                     self.index,
                     cast("StoreSearchOp", batch.ops[position]),
                     batch.filters[position],
-                    now,
-                    mode,
+                    now=now,
+                    mode=mode,
                 )
                 for position, mode in batch.modes.items()
             }
@@ -262,21 +263,17 @@ class Engine:
         connection: sqlite3.Connection,
         batch: Plan,
         position: int,
-        op: StoreSearchOp,
-        views: dict[int, _search.View],
+        view: _search.View | None,
+        *,
         vectors: dict[str, Sequence[float]],
         now: int | None,
     ) -> list[_search.Hit]:
-        view = views.get(position)
+        op = cast("StoreSearchOp", batch.ops[position])
         if view is None or self._settings is None:
             return _search.newest(connection, op, batch.filters[position], now)
-        scores = _search.score(
-            view,
-            vectors.get(op.query or ""),
-            self._settings,
-            batch.modes[position],
-            self._threads,
-        )
+        vector = vectors.get(op.query or "")
+        mode = batch.modes[position]
+        scores = _search.score(view, vector, self._settings, mode, threads=self._threads)
         return _search.ranked(connection, scores, op)
 
     def reindex(self) -> int:

@@ -175,6 +175,7 @@ def view(
     index: MemoryIndex,
     op: StoreSearchOp,
     test: Filter | None,
+    *,
     now: int | None,
     mode: str,
 ) -> View:
@@ -211,7 +212,12 @@ def view(
 
 
 def score(
-    seen: View, query: Sequence[float] | None, settings: IndexSettings, mode: str, threads: int
+    seen: View,
+    query: Sequence[float] | None,
+    settings: IndexSettings,
+    mode: str,
+    *,
+    threads: int,
 ) -> Scores:
     """Score the selected rows and keep the best of each item."""
     arms: dict[str, NDArray[np.floating]] = {}
