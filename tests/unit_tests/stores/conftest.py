@@ -98,7 +98,7 @@ def open_store(tmp_path: Path, clock: Clock, embedder: Letters) -> Iterator[Open
     """Opens stores on one file, indexed by `embedder`, and closes them after the test."""
     opened: list[FaissSqliteStore] = []
 
-    def make(path: str | Path = tmp_path / "store.db", **options: Any) -> FaissSqliteStore:
+    def make(path: str | Path = tmp_path / "store.db", **options: Any) -> FaissSqliteStore:  # noqa: ANN401 - any option
         options.setdefault("index", {"dims": embedder.dims, "embed": embedder, "fields": ["text"]})
         store = FaissSqliteStore(path, **({"clock": clock} | options))
         opened.append(store)
