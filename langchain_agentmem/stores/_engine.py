@@ -191,7 +191,7 @@ class Engine:
         if self._settings is not None and self._settings.dims is not None and batch.documents:
             _check_count(documents, batch.documents)
             matrix = _vectors.as_matrix(documents, self._settings.dims)
-            vectors = dict(zip(batch.documents, map(_vectors.encode, matrix), strict=True))
+            vectors = dict(zip(batch.documents, _vectors.encode(matrix), strict=True))
         for unit in batch.units:
             if unit.vector is None:
                 unit.vector = vectors.get(unit.text)
@@ -246,7 +246,7 @@ class Engine:
             return {}
         with self.index.lock:
             self.index.catch_up(connection)
-            return {
+            views = {
                 position: _search.view(
                     connection,
                     self.index,
@@ -257,6 +257,8 @@ class Engine:
                 )
                 for position, mode in batch.modes.items()
             }
+            self.index.trim()
+            return views
 
     def _search(
         self,
@@ -302,7 +304,7 @@ class Engine:
                 found, _ = embed(settings.embeddings, chunk, [])
                 _check_count(found, chunk)
                 matrix = _vectors.as_matrix(found, settings.dims)
-                vectors.update(zip(chunk, map(_vectors.encode, matrix), strict=True))
+                vectors.update(zip(chunk, _vectors.encode(matrix), strict=True))
         for unit in units:
             unit.vector = vectors.get(unit.text)
             unit.terms = " ".join(terms(unit.text))

@@ -40,13 +40,17 @@ def as_matrix(vectors: Sequence[Sequence[float]], dims: int) -> Floats:
     return matrix
 
 
-def encode(vector: Floats) -> bytes:
-    """Return a vector as it is stored."""
-    half = vector.astype(np.float16) if np.abs(vector).max(initial=0) < _LEVELS else None
-    if half is not None and np.array_equal(half.astype(np.float32), vector):
-        return half.tobytes()
-    scale = np.float32(np.abs(vector).max() / _LEVELS)
-    return bytes(np.rint(vector / scale).astype(np.int16).tobytes() + scale.tobytes())
+def encode(matrix: Floats) -> list[bytes]:
+    """Return the rows of a matrix as they are stored."""
+    halves = np.clip(matrix, -_LEVELS, _LEVELS).astype(np.float16)
+    exact = (halves.astype(np.float32) == matrix).all(axis=1)
+    scales = (np.abs(matrix).max(axis=1, initial=0) / _LEVELS).astype(np.float32)
+    steps = np.where(scales > 0, scales, np.float32(1))[:, None]
+    whole = np.clip(np.rint(matrix / steps), -_LEVELS, _LEVELS).astype(np.int16)
+    return [
+        halves[row].tobytes() if is_exact else whole[row].tobytes() + scales[row].tobytes()
+        for row, is_exact in enumerate(exact.tolist())
+    ]
 
 
 def decode(blobs: Sequence[bytes], dims: int) -> Floats:
