@@ -259,7 +259,7 @@ def _memorybank(data: Any) -> Iterator[Record]:  # noqa: ANN401 - any JSON of th
                 if not isinstance(exchange, Mapping):
                     yield Record(place, exchange)
                     continue
-                common = {"user": user, "thread": "memorybank", "session": day, "time": day}
+                common = {"user": user.strip(), "thread": "memorybank", "session": day, "time": day}
                 for role, key in (("user", "query"), ("assistant", "response")):
                     if key in exchange:
                         yield Record(place, {**common, "role": role, "content": exchange[key]})
