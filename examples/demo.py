@@ -75,7 +75,7 @@ def arguments() -> argparse.ArgumentParser:
         help="JSON: user, what to tell in the chat, what to ask afterwards",
     )
     parser.add_argument("--people", type=int, default=3, help="people a file of questions")
-    parser.add_argument("--each", type=int, default=2, help="questions a person")
+    parser.add_argument("--each", type=int, default=1, help="questions a person")
     parser.add_argument("--db", type=Path, help="memory file (default: a temporary one)")
     parser.add_argument("--answer", action="store_true", help=argparse.SUPPRESS)
     return parser
