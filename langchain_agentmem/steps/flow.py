@@ -82,7 +82,11 @@ class Flow:
         context_schema: type,
         environment: EnvironmentOf,
     ) -> CompiledStateGraph[Any, Any, Any, Any]:
-        """Compile the steps to a graph, one node a step, without store and checkpointer."""
+        """Compile the steps to a graph, one node a step, without store and checkpointer.
+
+        A parent graph's checkpointer is not inherited either: it would save the input of this
+        graph, which is the parent's whole state with what was recalled.
+        """
         from langgraph.graph import StateGraph
 
         builder: StateGraph[Any, Any, Any, Any] = StateGraph(
@@ -100,7 +104,7 @@ class Flow:
                     step.name, step.route, {target: target for target in step.to}
                 )
         builder.set_entry_point(self.steps[0].name)
-        return builder.compile(name=name)
+        return builder.compile(checkpointer=False, name=name)
 
 
 def as_node(step: StepFunction, environment: EnvironmentOf) -> Runnable[Any, Any]:
