@@ -36,6 +36,7 @@ _BINARY: Final = re.compile(
     r"data:[\w.+/-]*(?:;[\w=-]+)*;base64,[A-Za-z0-9+/=_-]*|[A-Za-z0-9+/_-]{200,}={0,2}"
 )
 _BINARY_NOTE: Final = "[binary data left out]"
+_ESCAPES: Final = {ord(each): f"\\u{ord(each):04x}" for each in "<>\x85\u2028\u2029"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,9 +233,9 @@ def _value_and_meta(memory: StoredMemory) -> dict[str, Any]:
 
 
 def _json_line(memory: StoredMemory) -> str:
-    """Return a memory as JSON that holds no markup character and no binary data."""
+    """Return a memory as one line of JSON without markup characters and binary data."""
     text = _without_binary(json.dumps(_value_and_meta(memory), ensure_ascii=False))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e")
+    return text.translate(_ESCAPES)
 
 
 def _json(lines: Iterable[str], notes: Iterable[str]) -> str:
