@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
 
 import numpy as np
 
@@ -20,11 +19,9 @@ from langchain_agentmem.retrieval.fusion import normalize_dense, normalize_max
 from langchain_agentmem.retrieval.lexical import LexicalIndex
 from langchain_agentmem.retrieval.rank import Ranked, Weights, rank
 from langchain_agentmem.retrieval.text import query_terms, terms
-from langchain_agentmem.scopes import closed
+from langchain_agentmem.scopes import SEPARATOR, closed
 from langchain_agentmem.steps.effects import Emit, Get, HasWiderSearch, List, Ref, Search, Steps
 from langchain_agentmem.steps.turns import session_key
-
-_SEPARATOR: Final = "\x1f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +210,7 @@ def ref_text(memory: StoredMemory) -> str:
 
 def session_ref(namespace: tuple[str, ...], key: str) -> str:
     """Return a session's place, named by the namespace of its turns, as one string."""
-    return _SEPARATOR.join((*namespace, key))
+    return SEPARATOR.join((*namespace, key))
 
 
 def placed(session: Session, turns_home: tuple[str, ...]) -> Session:
@@ -226,5 +223,5 @@ def placed(session: Session, turns_home: tuple[str, ...]) -> Session:
 
 
 def _ref(text: str) -> Ref:
-    *namespace, key = text.split(_SEPARATOR)
+    *namespace, key = text.split(SEPARATOR)
     return tuple(namespace), key

@@ -8,6 +8,7 @@ without searching.
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 _KEYS: Final = uuid.UUID("5b1d2c0e-9a55-5a0e-8f0e-3f1b6c0d7a11")
 _PARTICIPANTS: Final = "participants"
 _OWN: Final = "_turn"
-_SEPARATOR: Final = "\x1f"
 _MAX_ATTEMPTS: Final = 100
 
 
@@ -344,7 +344,7 @@ def _session_key(log: Log, turn: Turn) -> str:
 
 
 def _name(*parts: str) -> str:
-    return str(uuid.uuid5(_KEYS, _SEPARATOR.join(parts)))
+    return str(uuid.uuid5(_KEYS, json.dumps(parts)))
 
 
 def _check_unicode(text: str) -> None:
