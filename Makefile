@@ -38,8 +38,9 @@ format: $(VENV)/dev.stamp ## Format the code and repair what the linter can.
 docs_check: $(VENV)/dev.stamp ## Run the code blocks of the documentation.
 	$(BIN)/python -m pytest -n 0 tests/unit_tests/test_docs.py
 
-bench: $(VENV)/dev.stamp ## Run the quick benchmark on its small bundled data; ARGS=... passes options.
-	$(BIN)/agentmem bench $(ARGS)
+bench: $(VENV)/dev.stamp ## Measure recall on data of yours: DATA=folder, see benchmarks/rag_memory.py.
+	@test -n "$(DATA)" || { echo "Name the folder of data: make bench DATA=folder"; exit 1; }
+	$(BIN)/python benchmarks/rag_memory.py $(DATA) $(ARGS)
 
 lowest: $(LOWEST)/lowest.stamp ## Run the unit tests with the lowest dependencies that are allowed.
 	$(LOWEST)/bin/python -m pytest -n 2 $(or $(TESTS),tests/unit_tests)
