@@ -58,8 +58,8 @@ clean: ## Remove the environments and caches that these targets made.
 
 # One environment grows from demo to dev to integration: the locks agree on every version.
 define install
-	$(1)/bin/python -m pip install --quiet --require-hashes -r $(2)
-	$(1)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(1)/bin/python -m pip install -qq --require-hashes -r $(2)
+	$(1)/bin/python -m pip install -qq --no-deps --no-build-isolation -e .
 	touch $@
 endef
 
@@ -67,7 +67,7 @@ $(VENV)/%.stamp: requirements/%.lock pyproject.toml | $(VENV)/bin/python
 	$(call install,$(VENV),$<)
 
 $(LOWEST)/lowest.stamp: requirements/lowest.lock pyproject.toml | $(LOWEST)/bin/python
-	$(LOWEST)/bin/python -m pip install --quiet --require-hashes -r $<
+	$(LOWEST)/bin/python -m pip install -qq --require-hashes -r $<
 	touch $@
 
 %/bin/python:
