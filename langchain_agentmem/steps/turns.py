@@ -370,7 +370,7 @@ def thread_of(turn: StoredMemory) -> str | None:
 
 def _own(turn: StoredMemory) -> Mapping[str, Any]:
     own = turn.metadata.get(_OWN)
-    return own if isinstance(own, Mapping) else {}
+    return own if isinstance(own, dict) else {}
 
 
 def record_of(stored: StoredMemory | None) -> dict[str, Any]:
