@@ -13,7 +13,7 @@ from tests.unit_tests.stores.conftest import Client, Clock
 def test_pages_are_newest_first(
     client: Client, clock: Clock, monkeypatch: pytest.MonkeyPatch, merged: int
 ) -> None:
-    """Pages of any scope follow the times of update, ties by write order, expired items left out."""
+    """Pages follow the times of update, ties by write order, and leave out what has expired."""
     monkeypatch.setattr("langchain_agentmem.stores._search._MERGED", merged)
     monkeypatch.setattr("langchain_agentmem.stores._search._FIRST_PAGE", 2)
     rng = random.Random(5)  # noqa: S311 - test data
