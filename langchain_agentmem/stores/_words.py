@@ -38,7 +38,7 @@ def entry(scope: str, terms: str) -> str:
     repeated = {
         _REPEATED + word for word, following in pairwise(sorted(words)) if word == following
     }
-    return " ".join([scope, *words, *repeated])
+    return " ".join([scope, *words, *sorted(repeated)])
 
 
 def _token(term: str) -> str:
