@@ -1,0 +1,1 @@
+"""The ways in: agent tools, graph nodes, a whole agent."""
