@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.items import MemoryItem, StoredMemory
+from langchain_agentmem.items import StoredMemory
 from langchain_agentmem.retrieval.lexical import LexicalIndex
 from langchain_agentmem.retrieval.text import query_terms, terms
 from langchain_agentmem.scopes import closed
@@ -22,7 +22,7 @@ from langchain_agentmem.steps.recall import ref_text, searched_text
 OKAPI_K1: Final = 1.5
 OKAPI_B: Final = 0.75
 
-Test = Callable[[MemoryItem], bool]
+Test = Callable[[StoredMemory], bool]
 
 
 def eligible(home: tuple[str, ...], test: Test, *, closed_too: bool) -> Steps[list[StoredMemory]]:
@@ -30,14 +30,14 @@ def eligible(home: tuple[str, ...], test: Test, *, closed_too: bool) -> Steps[li
 
     Args:
         home: The namespace.
-        test: What an item must pass: status, time, filter.
+        test: What a memory must pass: status, time, filter.
         closed_too: Also look among superseded and archived memories.
     """
     found = yield from List(home)
     if closed_too:
         hidden = yield from List(closed(home))
         found += [replace(each, namespace=home) for each in hidden]
-    return [each for each in found if test(each.item)]
+    return [each for each in found if test(each)]
 
 
 def similarities(
