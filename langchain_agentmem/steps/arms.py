@@ -16,7 +16,7 @@ from langchain_agentmem.items import StoredMemory
 from langchain_agentmem.retrieval.lexical import LexicalIndex
 from langchain_agentmem.retrieval.text import query_terms, terms
 from langchain_agentmem.scopes import closed
-from langchain_agentmem.steps.effects import Embed, Emit, List, Search, Steps
+from langchain_agentmem.steps.effects import Embed, Emit, List, Now, Search, Steps
 from langchain_agentmem.steps.recall import ref_text, searched_text
 
 OKAPI_K1: Final = 1.5
@@ -38,6 +38,18 @@ def eligible(home: tuple[str, ...], test: Test, *, closed_too: bool) -> Steps[li
         hidden = yield from List(closed(home))
         found += [replace(each, namespace=home) for each in hidden]
     return [each for each in found if test(each)]
+
+
+def nearest(home: tuple[str, ...], text: str, limit: int) -> Steps[list[StoredMemory]]:
+    """Return the live memories of a namespace most similar to a text, best first.
+
+    A store without vectors is searched by words.
+    """
+    now = yield from Now()
+    pool = yield from eligible(home, lambda each: each.item.is_current(now), closed_too=False)
+    near = yield from similarities(home, text, pool, limit)
+    by_ref = {ref_text(each): each for each in pool}
+    return [by_ref[ref] for ref in top(near or okapi(text, pool), limit)]
 
 
 def similarities(
