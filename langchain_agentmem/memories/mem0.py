@@ -15,8 +15,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from langgraph.channels import UntrackedValue
 
-from langchain_agentmem.errors import ConfigurationError, ConflictError
-from langchain_agentmem.items import Cause, Event, MemoryOperation, StoredMemory
+from langchain_agentmem.errors import ConflictError
+from langchain_agentmem.items import Cause, MemoryOperation, StoredMemory
 from langchain_agentmem.memories.written import (
     RecallState,
     WriteState,
@@ -150,19 +150,14 @@ class Mem0Parameters(Parameters):
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
-        choices = {
-            "mode": ("crud", "additive", "supersede"),
-            "decide": ("batched", "per_fact"),
-            "fusion": ("mem0", "rrf"),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                msg = f"{name} must be one of {allowed}, not {getattr(self, name)!r}."
-                raise ConfigurationError(msg)
-        for name, least in (("recent_messages", 0), ("candidates", 1), ("top_k", 0)):
-            if getattr(self, name) < least:
-                msg = f"{name} must be {least} or more, not {getattr(self, name)}."
-                raise ConfigurationError(msg)
+        self.require(
+            least={"recent_messages": 0, "candidates": 1, "top_k": 0, "max_tokens": 1},
+            choices={
+                "mode": ("crud", "additive", "supersede"),
+                "decide": ("batched", "per_fact"),
+                "fusion": ("mem0", "rrf"),
+            },
+        )
 
 
 class Mem0State(WriteState, total=False):
@@ -366,7 +361,7 @@ class Mem0(WrittenMemory):
                     continue
                 if not state["attempt"]:
                     return {"conflicted": True, "attempt": 1}
-                changes = [_without_target(each, lost) for each in changes]
+                changes = [facts.without_target(each, lost) for each in changes]
             else:
                 done = [*state["memory_operations"], *(op.to_dict() for op in applied)]
                 return {"conflicted": False, "memory_operations": done}
@@ -490,28 +485,17 @@ def _after_apply(state: Mapping[str, Any]) -> str:
 
 def _extract_data(state: Mapping[str, Any], said: Sequence[Turn], known: Handles) -> str:
     """Return what the extraction is shown; every text stays inside of its own line."""
-    parts = [
-        ("Summary of the conversation so far", [{"summary": state["summary"]}]),
-        ("Earlier messages", [message_row(each) for each in state["recent"]]),
-        ("Known memories", [memory_row(handle, each) for handle, each in known]),
-    ]
-    shown = [f"{name}:\n{as_lines(rows)}" for name, rows in parts if any(map(_says, rows))]
+    told = [{"summary": state["summary"]}] if state["summary"] else []
+    parts = {
+        "Summary of the conversation so far": told,
+        "Earlier messages": [message_row(each) for each in state["recent"]],
+        "Known memories": [memory_row(handle, each) for handle, each in known],
+    }
+    shown = [f"{name}:\n{as_lines(rows)}" for name, rows in parts.items() if rows]
     return "\n\n".join([*shown, f"New messages:\n{extraction.said_lines(said)}"])
-
-
-def _says(row: Mapping[str, Any]) -> bool:
-    return row.get("summary") != ""
 
 
 def _decide_data(known: Handles, asked: Mapping[int, Fact]) -> str:
     rows = as_lines(memory_row(handle, each) for handle, each in known)
     new = as_lines({"index": index, "text": fact.text} for index, fact in asked.items())
     return f"Known memories:\n{rows}\n\nNew facts:\n{new}"
-
-
-def _without_target(change: Change, lost: set[str]) -> Change:
-    """Return a change whose target was changed by others as an addition of its fact."""
-    if change.target is None or change.target.key not in lost or change.event == "NOOP":
-        return change
-    event: Event = "ADD" if change.event == "UPDATE" else "NOOP"
-    return replace(change, event=event, target=None)

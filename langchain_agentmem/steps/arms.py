@@ -17,7 +17,7 @@ from langchain_agentmem.retrieval.lexical import LexicalIndex
 from langchain_agentmem.retrieval.text import query_terms, terms
 from langchain_agentmem.scopes import closed
 from langchain_agentmem.steps.effects import Embed, Emit, List, Now, Search, Steps
-from langchain_agentmem.steps.recall import ref_text, searched_text
+from langchain_agentmem.steps.recall import Moment, ref_text, searched_text, when_said
 
 OKAPI_K1: Final = 1.5
 OKAPI_B: Final = 0.75
@@ -50,6 +50,20 @@ def nearest(home: tuple[str, ...], text: str, limit: int) -> Steps[list[StoredMe
     near = yield from similarities(home, text, pool, limit)
     by_ref = {ref_text(each): each for each in pool}
     return [by_ref[ref] for ref in top(near or okapi(text, pool), limit)]
+
+
+def best(
+    home: tuple[str, ...], query: str, limit: int, moment: Moment
+) -> Steps[list[StoredMemory]]:
+    """Return the best memories of a namespace: by cosine, by words without it, else the newest."""
+    pool = yield from eligible(home, moment.shows, closed_too=moment.past)
+    if not query or not pool:
+        return sorted(pool, key=when_said, reverse=True)[:limit]
+    scores = yield from similarities(home, query, pool, limit)
+    if not any(score > 0 for score in scores.values()):
+        scores = okapi(query, pool)
+    by_ref = {ref_text(each): each for each in pool}
+    return [by_ref[ref].scored(score) for ref, score in top(scores, limit).items()]
 
 
 def similarities(

@@ -15,11 +15,13 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from langchain_agentmem.items import Cause, Event, Link, MemoryItem, MemoryOperation, StoredMemory
+from langchain_agentmem.retrieval.text import terms
 from langchain_agentmem.steps import journal
 from langchain_agentmem.steps.effects import Steps
 
 _KEYS: Final = uuid.UUID("0d9c3f1e-6f0b-5c86-9d51-1c2f0e6a7b42")
 _MAX_SUFFIX: Final = 1000
+_LEAST_TERMS: Final = 3  # shorter texts stand in any longer one by chance
 
 Style = Literal["crud", "supersede"]
 """Whether a change rewrites the memory under its key, or closes it and adds a successor."""
@@ -156,7 +158,7 @@ class _Check:
         text = normalized(fact.text)
         if not text:
             self._refuse("ADD", "the text is empty")
-        elif forbidden and text in forbidden:
+        elif text in forbidden and len(terms(text)) >= _LEAST_TERMS:
             self._refuse("ADD", "the text comes from a prompt or a recalled memory", text=fact.text)
         elif text in self.known:
             target = self.known[text]
@@ -250,6 +252,14 @@ def key_of(home: tuple[str, ...], text: str, number: int = 0) -> str:
     """Return the key of a fact: the same text in the same namespace always gets the same."""
     suffix = f"\x1f{number}" if number else ""
     return str(uuid.uuid5(_KEYS, "\x1f".join((*home, normalized(text))) + suffix))
+
+
+def without_target(change: Change, lost: set[str]) -> Change:
+    """Return a change whose target others have changed as an addition, or as nothing."""
+    if change.target is None or change.target.key not in lost or change.event == "NOOP":
+        return change
+    event: Event = "ADD" if change.event == "UPDATE" else "NOOP"
+    return replace(change, event=event, target=None)
 
 
 def planned(

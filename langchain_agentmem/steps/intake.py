@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from langchain_agentmem.messages import ASSISTANT, to_messages
+from langchain_agentmem.retrieval._words import ENGLISH_STOP_WORDS
 from langchain_agentmem.retrieval.text import words
 from langchain_agentmem.steps.effects import Emit, Now, Setting, Steps
 from langchain_agentmem.steps.turns import Turn
@@ -26,7 +27,7 @@ _REQUEST: Final = re.compile(
     r"|\u899a\u3048\u306a\u3044\u3067",
     re.IGNORECASE,
 )
-_BARE_REQUEST: Final = 4  # a request with fewer other words is about what was said before it
+_POLITE: Final = ENGLISH_STOP_WORDS | {"please", "ok", "okay", "thanks", "thank", "bitte", "\u8bf7"}
 
 
 def hear(messages: Iterable[Any], redact: Redact | None = None) -> Steps[list[Turn]]:
@@ -77,7 +78,7 @@ def without_refused(turns: Sequence[Turn]) -> list[Turn]:
         if turn.speaker == ASSISTANT or not asks_not_to_remember(turn.content):
             continue
         refused.add(position)
-        if len(words(_REQUEST.sub(" ", turn.content))) < _BARE_REQUEST:
+        if set(words(_REQUEST.sub(" ", turn.content))) <= _POLITE:  # about what was said before it
             earlier = [at for at in range(position) if turns[at].speaker == turn.speaker]
             refused.update(range(earlier[-1], position) if earlier else ())
         answer = position + 1
