@@ -27,7 +27,7 @@ from langchain_agentmem.retrieval.context import Session
 from langchain_agentmem.retrieval.rank import DEFAULT_WEIGHTS, POOL_DEPTH, Weights
 from langchain_agentmem.retrieval.rules import without_names
 from langchain_agentmem.steps import recall, turns
-from langchain_agentmem.steps.effects import Get, Now, Setting, Steps
+from langchain_agentmem.steps.effects import Emit, Get, Now, Setting, Steps
 from langchain_agentmem.steps.flow import Flow, Step
 from langchain_agentmem.steps.recall import Moment, Pool
 from langchain_agentmem.steps.turns import Log, Turn
@@ -160,6 +160,8 @@ class RAGMemory(Memory):
         params: RAGParameters = yield from self.settings()
         found = [StoredMemory.from_dict(each) for each in state["memories"]]
         kept = fit(found, params.max_tokens, text=render_line)
+        if len(kept) < len(found):
+            yield from Emit("over_budget", {"left_out": len(found) - len(kept)})
         text = render_memories(kept)
         return {
             "memories": [each.to_dict() for each in kept],

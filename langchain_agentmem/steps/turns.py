@@ -99,10 +99,14 @@ class Turn:
 
         System messages, tool results, empty messages and our own rendered memories say nothing;
         a rendered block is taken out of what else a message says.
+
+        Raises:
+            ValueError: The text holds a lone surrogate, which no file can hold.
         """
         text, speaker = without_rendered(text_of(message)), speaker_of(message)
         if speaker is None or not text.strip():
             return None
+        _check_unicode(text)
         at = time_of(message) or now
         session = session_of(message) or to_timestamp(at)[:10]
         unnamed = _name(thread, session, to_timestamp(at), str(position), speaker, text)
@@ -342,3 +346,14 @@ def _session_key(log: Log, turn: Turn) -> str:
 
 def _name(*parts: str) -> str:
     return str(uuid.uuid5(_KEYS, _SEPARATOR.join(parts)))
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        msg = (
+            f"The message {text[:40]!r}... holds a lone surrogate at position {error.start}, which "
+            "is not text. Decode its source with the right encoding, or use errors='replace'."
+        )
+        raise ValueError(msg) from error

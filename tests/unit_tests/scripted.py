@@ -1,81 +1,57 @@
 """A chat model that follows a script, an embedder with known similarities, and both stores."""
 
 import json
-import threading
-import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
-from pydantic import PrivateAttr
 
 from langchain_agentmem.stores import FaissSqliteStore
+from langchain_agentmem.testing.scripted import ScriptedChatModel
 
-Reply = str | dict[str, Any] | list[Any] | AIMessage | Exception
-Script = Sequence[Reply] | Callable[[str], Reply]
+Given = str | dict[str, Any] | list[Any] | AIMessage | Exception
+Script = Sequence[Given] | Callable[[str], Given]
 
 
-class Scripted(BaseChatModel):
-    """Gives scripted replies in order and records every prompt; an unexpected call fails."""
+def _reply(given: Given) -> str | dict[str, Any] | AIMessage | Exception:
+    """Return a reply in a form the scripted model takes; bare lists as text."""
+    return json.dumps(given, ensure_ascii=False) if isinstance(given, list) else given
 
-    _script: Any = PrivateAttr()
-    _lock: Any = PrivateAttr(default_factory=threading.Lock)
-    _prompts: list[list[BaseMessage]] = PrivateAttr(default_factory=list)
-    latency: float = 0.0
-    model_name: str = "scripted-1"
+
+class Scripted(ScriptedChatModel):
+    """The published scripted model, with its prompts as text and a script that can grow.
+
+    It has tools, so structured replies come as tool calls; texts come as texts.
+    """
 
     def __init__(self, script: Script = (), **given: Any) -> None:
-        super().__init__(**given)
-        self._script = script if callable(script) else list(script)
+        if callable(script):
+            replies: Any = lambda messages: _reply(script(_text(messages)))  # noqa: E731 - a value
+        else:
+            replies = [_reply(each) for each in script]
+        super().__init__(replies=replies, **given)
 
     @property
     def prompts(self) -> list[list[BaseMessage]]:
         """The prompts so far."""
-        return self._prompts
+        return [request.messages for request in self.requests]
 
     def prompt(self, number: int = -1) -> str:
         """Return one prompt as text."""
-        return "\n".join(str(message.content) for message in self._prompts[number])
+        return _text(self.prompts[number])
 
-    def extend(self, *replies: Reply) -> None:
+    def extend(self, *replies: Given) -> None:
         """Add replies to the script."""
-        self._script += replies
+        self.replies = [*self.replies, *map(_reply, replies)]  # type: ignore[misc, assignment]
 
-    @property
-    def _llm_type(self) -> str:
-        return "scripted"
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,  # noqa: ARG002 - LangChain's signature
-        run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002 - as above
-        **kwargs: Any,  # noqa: ARG002 - as above
-    ) -> ChatResult:
-        time.sleep(self.latency)
-        with self._lock:
-            self._prompts.append(messages)
-            text = "\n".join(str(message.content) for message in messages)
-            if callable(self._script):
-                reply = self._script(text)
-            else:
-                assert self._script, f"unexpected call:\n{text}"
-                reply = self._script.pop(0)
-        if isinstance(reply, Exception):
-            raise reply
-        if not isinstance(reply, AIMessage):
-            content = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
-            usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
-            reply = AIMessage(content, usage_metadata=usage)  # type: ignore[arg-type]
-        return ChatResult(generations=[ChatGeneration(message=reply)])
+def _text(messages: Sequence[BaseMessage]) -> str:
+    return "\n".join(str(message.content) for message in messages)
 
 
 class Table(Embeddings):

@@ -10,7 +10,7 @@ from langchain_agentmem.items import StoredMemory
 from langchain_agentmem.memories.a_mem import AMem
 from langchain_agentmem.scopes import reserved
 from tests.unit_tests.memories.conftest import ANN, BOB, World
-from tests.unit_tests.scripted import Table, make_store
+from tests.unit_tests.scripted import Scripted, Table, make_store
 
 NOTES = ("memories", "ann", "a_mem", "notes")
 
@@ -195,13 +195,13 @@ async def test_a_neighbor_changed_meanwhile_is_left_alone(world: World) -> None:
     other = found(world, "first")
     replies = [note("b"), evolve(actions=["update_neighbor"], new_context_neighborhood=["Mine."])]
 
-    def answer(prompt: str) -> Any:
+    def answer(_: str) -> Any:
         if len(replies) == 1:
             value = {**other.item.to_value(), "version": 2}
             world.store.put(NOTES, other.key, value, index=["search_text"])
         return replies.pop(0)
 
-    world.model._script = answer
+    world.memory.model = Scripted(answer)
     done = await call("remember", "second", config=ANN)
     assert [(op.event, op.status) for op in done] == [("ADD", "applied"), ("UPDATE", "rejected")]
     assert found(world, "first").metadata["context"] == "A context."

@@ -406,7 +406,7 @@ async def test_the_journal_knows_message_model_and_prompt(world: World) -> None:
     (found,) = (await call("recall", "tea", config=ANN)).items
     (entry,) = await call("history", found, config=ANN)
     assert entry.cause.message_ids == ("m7",)
-    assert entry.cause.model == "scripted-1"
+    assert entry.cause.model == "scripted"
     assert entry.cause.thread_id == "t1"
     assert len(entry.cause.prompt_hash or "") == 64
     await call("undo", found, config=ANN)

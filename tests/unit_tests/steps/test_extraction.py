@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage
 from pydantic import AliasChoices, Field
 
@@ -15,7 +16,7 @@ from langchain_agentmem.steps._parsing import json_values, shape_of
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.environment import Environment
 from langchain_agentmem.steps.extraction import Decision, Handles, Proposal, as_lines, decide
-from tests.unit_tests.scripted import Reply, Scripted
+from tests.unit_tests.scripted import Given, Scripted
 
 
 class Fact(Proposal):
@@ -33,7 +34,7 @@ class Facts(Proposal):
 
 FACTS = {"facts": [{"text": "likes tea"}]}
 TEXT = json.dumps(FACTS)
-READABLE: dict[str, Reply] = {
+READABLE: dict[str, Given] = {
     "plain": TEXT,
     "fenced": f"```json\n{TEXT}\n```",
     "thought": f'<think>maybe {{"facts": []}} or not</think>\n{TEXT}',
@@ -53,7 +54,7 @@ READABLE: dict[str, Reply] = {
     "line break in a text": '{"facts": [{"text": "likes tea", "said_by": "a\nb"}]}',
     "real tool call": AIMessage("", tool_calls=[{"name": "F", "args": FACTS, "id": "1"}]),
 }
-UNREADABLE: dict[str, Reply] = {
+UNREADABLE: dict[str, Given] = {
     "empty": "",
     "prose": "There is nothing to remember.",
     "truncated": '{"facts": [{"text": "likes tea"}, {"text": "lives in Os',
@@ -125,7 +126,9 @@ async def test_a_failing_model_is_a_typed_error() -> None:
 async def test_tokens_and_calls_are_reported() -> None:
     """The ledger and the events agree."""
     events: list[dict[str, Any]] = []
-    _, env = await _decide(Scripted(["", TEXT]), events=events)
+    usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+    model = Scripted([AIMessage(text, usage_metadata=usage) for text in ("", TEXT)])  # type: ignore[arg-type]
+    _, env = await _decide(model, events=events)
     assert (env.ledger.input_tokens, env.ledger.output_tokens) == (20, 10)
     assert [e["purpose"] for e in events] == ["extract", "extract_repair"]
     assert all(e["event"] == "model_called" for e in events)
@@ -136,9 +139,19 @@ async def test_a_decision_names_its_cause() -> None:
     first, _ = await _decide(Scripted([TEXT]))
     second, _ = await _decide(Scripted([TEXT]))
     cause = first.cause(["m1"], "t1")
-    assert (cause.model, cause.message_ids, cause.thread_id) == ("scripted-1", ("m1",), "t1")
+    assert (cause.model, cause.message_ids, cause.thread_id) == ("scripted", ("m1",), "t1")
     assert len(cause.prompt_hash or "") == 64
     assert first.prompt_hash == second.prompt_hash
+
+
+async def test_a_model_without_tools_is_asked_in_words() -> None:
+    """A plain chat model sees the wanted form in its prompt and answers with text."""
+    model = FakeListChatModel(responses=[TEXT])
+    env = Environment(model=model)
+    steps = decide(Facts, purpose="extract", instructions="Extract.", data="I like tea")
+    decision = await arun(steps, env)
+    assert decision.value is not None
+    assert env.ledger.calls == {"extract": 1}
 
 
 class _Native(Scripted):
