@@ -2,6 +2,7 @@
 
 from langchain_agentmem.memories.a_mem import AMem
 from langchain_agentmem.memories.base import EVERYTHING, Memory
+from langchain_agentmem.memories.langmem import LangMem
 from langchain_agentmem.memories.mem0 import Mem0
 from langchain_agentmem.memories.rag import RAGMemory
 from langchain_agentmem.memories.state import ConsolidationReport, MemoryState, Recall
@@ -10,6 +11,7 @@ __all__ = [
     "EVERYTHING",
     "AMem",
     "ConsolidationReport",
+    "LangMem",
     "Mem0",
     "Memory",
     "MemoryState",

@@ -50,8 +50,8 @@ first; no names of speakers and no times.
 - `tags`: at least three broad categories it belongs to.
 {language}"""
 
-EVOLVE: Final = """You keep a network of notes. Look at the new note and its nearest earlier notes, \
-and decide whether the network should change.
+EVOLVE: Final = """You keep a network of notes. Look at the new note and its nearest earlier \
+notes, and decide whether the network should change.
 - Action `strengthen`: the new note belongs with some of them. Give their handles in \
 `suggested_connections`, and in `tags_to_update` the tags the new note should have now.
 - Action `update_neighbor`: the new note changes how the earlier notes are to be understood. Give \

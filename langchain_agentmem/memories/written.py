@@ -42,6 +42,7 @@ class WriteState(TypedDict, total=False):
     messages: Annotated[list[AnyMessage], add_messages]
     turns: Annotated[list[dict[str, Any]], UntrackedValue]
     model_ready: Annotated[bool, UntrackedValue]
+    usage: Annotated[dict[str, Any], UntrackedValue]
     memory_operations: Annotated[list[dict[str, Any]], UntrackedValue]
 
 

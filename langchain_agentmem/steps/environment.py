@@ -104,6 +104,16 @@ class Ledger:
             self.input_tokens += usage["input_tokens"]
             self.output_tokens += usage["output_tokens"]
 
+    def added_to(self, usage: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the counts, added to those of earlier steps, as plain JSON for graph state."""
+        before = usage or {}
+        calls = Counter(before.get("calls", {})) + self.calls
+        return {
+            "calls": dict(calls),
+            "input_tokens": before.get("input_tokens", 0) + self.input_tokens,
+            "output_tokens": before.get("output_tokens", 0) + self.output_tokens,
+        }
+
 
 @dataclass(slots=True, kw_only=True)
 class Environment:

@@ -296,16 +296,29 @@ def planned(
 def _added(
     home: tuple[str, ...], change: Change, cause: Cause, now: datetime
 ) -> Steps[MemoryOperation]:
+    key, known = yield from key_for(home, change.text)
+    op = MemoryOperation(event="ADD", namespace=home, key=key, cause=cause)
+    if known is not None:
+        return replace(op, event="NOOP", before=known.item, reason="already remembered")
+    return replace(op, after=_item(change, now))
+
+
+def key_for(home: tuple[str, ...], text: str) -> Steps[tuple[str, StoredMemory | None]]:
+    """Return the key of a new memory, and the live memory under it that says just that already.
+
+    A key that another text or a closed memory holds is passed over.
+
+    Raises:
+        OverflowError: A thousand closed memories say the same.
+    """
     for number in range(_MAX_SUFFIX):
-        key = key_of(home, change.text, number)
+        key = key_of(home, text, number)
         (stored,) = yield from journal.read([(home, key)])
-        op = MemoryOperation(event="ADD", namespace=home, key=key, cause=cause)
         if stored is None:
-            return replace(op, after=_item(change, now))
-        same = normalized(stored.text) == normalized(change.text)
-        if stored.item.status == "active" and same:
-            return replace(op, event="NOOP", before=stored.item, reason="already remembered")
-    msg = f"More than {_MAX_SUFFIX} closed memories say the same as one new fact."
+            return key, None
+        if stored.item.status == "active" and normalized(stored.text) == normalized(text):
+            return key, stored
+    msg = f"{_MAX_SUFFIX} closed memories say the same as a new one; forget some of them."
     raise OverflowError(msg)
 
 
