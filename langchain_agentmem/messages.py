@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -47,6 +47,11 @@ def _block_text(block: str | dict[Any, Any]) -> str:
     return "" if kind in {"tool_use", "tool_call", "thinking", "reasoning"} else f"[{kind}]"
 
 
+def encodable(text: str) -> str:
+    """Return a text with `?` for lone surrogates, which no store and no model can read."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def speaker_of(message: BaseMessage) -> str | None:
     """Return who speaks: the name, else `"user"` or `"assistant"`; None for other roles.
 
@@ -73,7 +78,7 @@ def session_of(message: BaseMessage) -> str | None:
     return str(given) if given else None
 
 
-def last_human_text(messages: Iterable[BaseMessage | Mapping[str, Any]]) -> str:
+def last_human_text(messages: Iterable[MessageLikeRepresentation]) -> str:
     """Return the text of the last message of the user; empty if there is none."""
     spoken = [each for each in to_messages(list(messages)) if each.type == "human"]
     return text_of(spoken[-1]) if spoken else ""

@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.items import MemoryOperation, StoredMemory, parse_timestamp
 from langchain_agentmem.memories.base import Memory
-from langchain_agentmem.messages import last_human_text
+from langchain_agentmem.messages import encodable, last_human_text
 from langchain_agentmem.parameters import Parameters, described
 from langchain_agentmem.rendering import render_line, render_memories
 from langchain_agentmem.retrieval.budget import count_tokens, fit
@@ -109,7 +109,7 @@ class RAGMemory(Memory):
     def _retrieve(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Rank the best matches of every level the call may read."""
         params: RAGParameters = yield from self.settings()
-        query = state.get("query") or last_human_text(state.get("messages", []))
+        query = encodable(state.get("query") or last_human_text(state.get("messages", [])))
         moment = yield from _moment(state)
         given = state.get("limit")
         limit = params.limit if given is None else given

@@ -29,6 +29,7 @@ from langchain_agentmem.steps.effects import (
     Effect,
     Emit,
     HasModel,
+    HasWiderSearch,
     ModelName,
     NewId,
     Now,
@@ -238,6 +239,8 @@ class Environment:
         match effect:
             case HasModel():
                 return self.model is not None
+            case HasWiderSearch():
+                return self.searches_exactly
             case ModelName():
                 return _name_of(self.model)
             case Now():

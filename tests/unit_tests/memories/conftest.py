@@ -1,59 +1,48 @@
-"""One memory over both stores, called sync and async."""
+"""Fixtures of the memories' tests: every kind of store a memory may be given."""
 
-import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
 
-from tests.unit_tests.scripted import STORES, Calls, Scripted, Table, Ticking, make_store
+from langchain_agentmem.memories import RAGMemory
+from langchain_agentmem.stores import FaissSqliteStore
+from tests.unit_tests.floor import Calls, Clock
 
-ANN = {"configurable": {"user_id": "ann", "thread_id": "t1"}}
-BOB = {"configurable": {"user_id": "bob", "thread_id": "t2"}}
+INDEX: Any = {"dims": 8, "embed": DeterministicFakeEmbedding(size=8), "fields": ["content"]}
+SQLITE: dict[str, Any] = {"sqlite-plain": None, "sqlite-default": "default", "sqlite-embed": INDEX}
 
-
-class World:
-    """A store, a clock, an embedder, a scripted model, and a way to call."""
-
-    def __init__(self, kind: str, folder: Path, *, is_async: bool) -> None:
-        self.embed = Table()
-        self.kind = kind
-        self.folder = folder
-        self.clock = Ticking()
-        self.model = Scripted()
-        self.is_async = is_async
-        self.store: BaseStore = make_store(kind, folder, self.embed)
-        self.events: list[dict[str, Any]] = []
-
-    def make(self, factory: Callable[..., Any], **given: Any) -> Calls:
-        """Return a memory ready to be called."""
-        given = {"model": self.model, "store": self.store, **given}
-        memory = factory(clock=self.clock, rng=random.Random(7), **given)
-        original = memory._environment
-
-        def watched(*args: Any) -> Any:
-            env = original(*args)
-            env.emitter = self.events.append
-            return env
-
-        memory._environment = watched
-        self.memory = memory
-        return Calls(memory, is_async=self.is_async)
-
-    def live(self, *namespace: str) -> list[str]:
-        """Return the texts of a namespace, sorted."""
-        found = self.store.search(namespace, limit=5000)
-        return sorted(str(one.value["content"]) for one in found if one.namespace == namespace)
-
-    def named(self, event: str) -> list[dict[str, Any]]:
-        """Return the events of one name."""
-        return [each for each in self.events if each["event"] == event]
+Make = Callable[..., Calls]
 
 
-@pytest.fixture(params=[f"{kind}-{mode}" for kind in STORES for mode in ("sync", "async")])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
-    """Give every combination of store and way to call."""
-    kind, mode = request.param.split("-")
-    return World(kind, tmp_path, is_async=mode == "async")
+@pytest.fixture(params=["memory-plain", "memory-index", *SQLITE])
+def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[BaseStore]:
+    """LangGraph's store in memory and ours in a file, each with and without an index."""
+    if request.param.startswith("memory"):
+        yield InMemoryStore(index=INDEX if request.param == "memory-index" else None)
+        return
+    path = tmp_path / "memory.sqlite"
+    with FaissSqliteStore(path, index=SQLITE[request.param], clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["sync", "async"])
+def make(request: pytest.FixtureRequest, store: BaseStore, clock: Clock) -> Make:
+    """Makes memories on the store, called through their sync or their async methods."""
+
+    def memory(**options: Any) -> Calls:  # noqa: ANN401 - any of the constructor's arguments
+        given: dict[str, Any] = {"store": store, "clock": clock}
+        made = RAGMemory(**(given | options))
+        return Calls(made, is_async=request.param == "async")
+
+    return memory
+
+
+@pytest.fixture
+def memory(make: Make) -> Calls:
+    """A memory with the default parameters."""
+    return make()

@@ -15,7 +15,7 @@ from langchain_agentmem.errors import ConfigurationError, ModelCallError
 from langchain_agentmem.items import MemoryItem, StoredMemory
 from langchain_agentmem.memories.mem0 import Mem0
 from langchain_agentmem.rendering import render_memories
-from tests.unit_tests.memories.conftest import ANN, BOB, World
+from tests.unit_tests.written.conftest import ANN, BOB, World
 from tests.unit_tests.scripted import Scripted, make_store
 
 FACTS = ("memories", "ann", "mem0", "facts")

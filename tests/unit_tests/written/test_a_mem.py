@@ -9,7 +9,7 @@ from langchain_agentmem import FaissSqliteStore
 from langchain_agentmem.items import StoredMemory
 from langchain_agentmem.memories.a_mem import AMem
 from langchain_agentmem.scopes import reserved
-from tests.unit_tests.memories.conftest import ANN, BOB, World
+from tests.unit_tests.written.conftest import ANN, BOB, World
 from tests.unit_tests.scripted import Scripted, Table, make_store
 
 NOTES = ("memories", "ann", "a_mem", "notes")

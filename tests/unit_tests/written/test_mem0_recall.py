@@ -12,8 +12,8 @@ from langchain_agentmem.memories import EVERYTHING
 from langchain_agentmem.memories.mem0 import Mem0
 from langchain_agentmem.retrieval.boosts import boosted, entity_boost, keyword_boost
 from langchain_agentmem.retrieval.filters import matches
-from tests.unit_tests.memories.conftest import ANN, BOB, World
-from tests.unit_tests.memories.test_mem0_remember import FACTS, MESSAGES, ops, said
+from tests.unit_tests.written.conftest import ANN, BOB, World
+from tests.unit_tests.written.test_mem0_remember import FACTS, MESSAGES, ops, said
 from tests.unit_tests.scripted import Scripted, Table, make_store
 
 ENTITIES = ("memories", "ann", "mem0", "entities")
