@@ -237,12 +237,8 @@ class Environment:
             TypeError: It is not an effect this driver knows.
         """
         match effect:
-            case HasModel():
-                return self.model is not None
-            case HasWiderSearch():
-                return self.searches_exactly
-            case ModelName():
-                return _name_of(self.model)
+            case HasModel() | HasWiderSearch() | ModelName():
+                return self._tell(effect)
             case Now():
                 return self.clock()
             case NewId():
@@ -259,6 +255,15 @@ class Environment:
                 return self._settings(defaults, preset)
         msg = f"{effect!r} is not an effect the drivers know."
         raise TypeError(msg)
+
+    def _tell(self, effect: Effect[Any]) -> bool | str | None:
+        """Tell what this environment has."""
+        match effect:
+            case HasModel():
+                return self.model is not None
+            case HasWiderSearch():
+                return self.searches_exactly
+        return _name_of(self.model)
 
     def _settings(self, defaults: P, own_preset: str) -> P:
         preset = self.scope.resolve("preset", own_preset)

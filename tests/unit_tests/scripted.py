@@ -29,7 +29,7 @@ class Scripted(ScriptedChatModel):
     It has tools, so structured replies come as tool calls; texts come as texts.
     """
 
-    def __init__(self, script: Script = (), **given: Any) -> None:
+    def __init__(self, script: Script = (), **given: Any) -> None:  # noqa: ANN401 - a double of any
         if callable(script):
             replies: Any = lambda messages: _reply(script(_text(messages)))  # noqa: E731 - a value
         else:
@@ -47,7 +47,7 @@ class Scripted(ScriptedChatModel):
 
     def extend(self, *replies: Given) -> None:
         """Add replies to the script."""
-        self.replies = [*self.replies, *map(_reply, replies)]  # type: ignore[misc, assignment]
+        self.replies = [*self.replies, *map(_reply, replies)]  # type: ignore[misc]
 
 
 def _text(messages: Sequence[BaseMessage]) -> str:
@@ -114,11 +114,11 @@ def make_store(kind: str, folder: Path, embed: Embeddings | None = None) -> Base
 class Calls:
     """Calls a memory's methods by their sync names, through sync or async."""
 
-    def __init__(self, memory: Any, *, is_async: bool) -> None:
+    def __init__(self, memory: Any, *, is_async: bool) -> None:  # noqa: ANN401 - a double of any
         self._memory = memory
         self._is_async = is_async
 
-    async def __call__(self, name: str, *args: Any, **given: Any) -> Any:
+    async def __call__(self, name: str, *args: Any, **given: Any) -> Any:  # noqa: ANN401 - a double of any
         """Call one method."""
         if self._is_async:
             return await getattr(self._memory, f"a{name}")(*args, **given)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import StateGraph
 from langgraph.store.base import BaseStore, PutOp
 from langgraph.store.memory import InMemoryStore
@@ -29,17 +30,17 @@ from langchain_agentmem.scopes import closed
 from langchain_agentmem.steps.drivers import run
 from tests.unit_tests.scripted import STORES, Scripted, Ticking, make_store
 
-ANN = {"configurable": {"user_id": "ann", "thread_id": "t1"}}
-BOB = {"configurable": {"user_id": "bob", "thread_id": "t1"}}
+ANN: RunnableConfig = {"configurable": {"user_id": "ann", "thread_id": "t1"}}
+BOB: RunnableConfig = {"configurable": {"user_id": "bob", "thread_id": "t1"}}
 HOME = ("memories", "ann")
 
 
-def create(*contents: Any) -> dict[str, Any]:
+def create(*contents: Any) -> dict[str, Any]:  # noqa: ANN401 - a double of any
     """Return an extraction reply that adds memories."""
     return {"memories": [{"action": "create", "content": content} for content in contents]}
 
 
-def change(action: str, handle: str, content: Any = None) -> dict[str, Any]:
+def change(action: str, handle: str, content: Any = None) -> dict[str, Any]:  # noqa: ANN401 - a double of any
     """Return one proposed change."""
     return {"action": action, "id": handle, "content": content}
 
@@ -47,7 +48,7 @@ def change(action: str, handle: str, content: Any = None) -> dict[str, Any]:
 class Bench:
     """A queue, a graph and a worker over one store."""
 
-    def __init__(self, store: BaseStore, *, is_async: bool, **options: Any) -> None:
+    def __init__(self, store: BaseStore, *, is_async: bool, **options: Any) -> None:  # noqa: ANN401 - a double of any
         self.clock = Ticking()
         self.model = Scripted()
         self.is_async = is_async
@@ -57,10 +58,10 @@ class Bench:
         workers = options.pop("max_workers", 4)
         self.memory = memory(model=self.model, store=store, clock=self.clock, **options)
         self.queue = MemoryQueue(store=store, clock=self.clock, **queue)
-        self.graph = create_consolidation_graph(self.memory)
+        self.graph: Any = create_consolidation_graph(self.memory)
         self.worker = LocalConsolidator(self.queue, self.graph, max_workers=workers)
 
-    async def submit(self, messages: Any, config: Any = ANN, **given: Any) -> Any:
+    async def submit(self, messages: Any, config: Any = ANN, **given: Any) -> Any:  # noqa: ANN401 - a double of any
         """Submit, sync or async."""
         if self.is_async:
             return await self.queue.asubmit(messages, config=config, **given)
@@ -96,7 +97,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     kind, mode = request.param.split("-")
     made: list[Bench] = []
 
-    def make(**options: Any) -> Bench:
+    def make(**options: Any) -> Bench:  # noqa: ANN401 - a double of any
         store = made[-1].store if made else make_store(kind, tmp_path)
         made.append(Bench(store, is_async=mode == "async", **options))
         return made[-1]
@@ -226,12 +227,12 @@ async def test_the_query_limit_is_honored_exactly(bench: Make, limit: int, shown
     assert len(embed.queries) == 2
 
 
-async def test_a_thousand_conversations_of_the_same_instant_all_run(tmp_path: Path) -> None:
+async def test_a_thousand_conversations_of_the_same_instant_all_run() -> None:
     """Equal due times are no problem (LangMem B13)."""
     b = Bench(InMemoryStore(), is_async=False, after_seconds=0)
     b.worker.graph = _Counting()
     for number in range(1000):
-        config = {"configurable": {"user_id": f"u{number % 50}", "thread_id": str(number)}}
+        config: Any = {"configurable": {"user_id": f"u{number % 50}", "thread_id": str(number)}}
         await b.submit("hello", config=config)
     assert b.worker.run_due() == 1000
     assert b.worker.graph.count == 1000
@@ -254,7 +255,7 @@ class _Counting:
         assert update
         return self
 
-    def invoke(self, given: dict[str, Any], config: Any) -> dict[str, Any]:
+    def invoke(self, given: dict[str, Any], config: Any) -> dict[str, Any]:  # noqa: ANN401 - a double of any
         """Count."""
         assert config
         scope = str(given["record"]["scope"])
@@ -267,7 +268,7 @@ class _Counting:
             self.count += 1
         return {}
 
-    async def ainvoke(self, given: dict[str, Any], config: Any) -> dict[str, Any]:
+    async def ainvoke(self, given: dict[str, Any], config: Any) -> dict[str, Any]:  # noqa: ANN401 - a double of any
         """Count, off the loop."""
         return await asyncio.to_thread(self.invoke, given, config)
 
@@ -309,7 +310,7 @@ class _Breaking(InMemoryStore):
 
     broken = True
 
-    def batch(self, ops: Any) -> Any:
+    def batch(self, ops: Any) -> Any:  # noqa: ANN401 - a double of any
         """Fail at the second put."""
         ops = list(ops)
         memories = [op for op in ops if isinstance(op, PutOp) and op.namespace == HOME]
@@ -318,7 +319,7 @@ class _Breaking(InMemoryStore):
             raise OSError(msg)
         return super().batch(ops)
 
-    async def abatch(self, ops: Any) -> Any:
+    async def abatch(self, ops: Any) -> Any:  # noqa: ANN401 - a double of any
         """Fail at the second put."""
         return self.batch(ops)
 
@@ -422,7 +423,7 @@ async def test_an_edit_between_reading_and_writing_is_not_lost(bench: Make) -> N
     b = bench(after_seconds=0)
     b.store.put(HOME, "k", {"content": "known", "metadata": {"a": 1}, "version": 1})
 
-    def answer(_: str) -> Any:
+    def answer(_: str) -> Any:  # noqa: ANN401 - a double of any
         edited = {"content": "edited", "metadata": {"a": 2}, "version": 2, "status": "active"}
         b.store.put(HOME, "k", edited)
         return {"memories": [change("update", "0", "updated")]}
@@ -447,7 +448,7 @@ async def test_the_graph_is_a_visible_node_of_a_parent(bench: Make) -> None:
     builder = StateGraph(State)
     builder.add_node("consolidate", graph)
     builder.set_entry_point("consolidate")
-    parent = builder.compile(store=b.store)
+    parent: Any = builder.compile(store=b.store)
     names = " ".join(parent.get_graph(xray=True).nodes)
     assert all(name in names for name in ("load_messages", "recall", "extract", "validate"))
     b.model.extend(create("fact"))
@@ -479,7 +480,7 @@ async def test_a_node_submits_with_the_scope_and_store_of_its_run(bench: Make) -
     builder = StateGraph(MemoryState)
     builder.add_node("submit", submit_node(queue))
     builder.set_entry_point("submit")
-    graph = builder.compile(store=b.store)
+    graph: Any = builder.compile(store=b.store)
     given = {"messages": [HumanMessage("I play the cello")]}
     _ = await graph.ainvoke(given, ANN) if b.is_async else graph.invoke(given, ANN)
     b.model.extend({"keywords": ["cello"], "context": "Music.", "tags": ["music"]})

@@ -127,7 +127,7 @@ async def test_tokens_and_calls_are_reported() -> None:
     """The ledger and the events agree."""
     events: list[dict[str, Any]] = []
     usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
-    model = Scripted([AIMessage(text, usage_metadata=usage) for text in ("", TEXT)])  # type: ignore[arg-type]
+    model = Scripted([AIMessage(text, usage_metadata=usage) for text in ("", TEXT)])
     _, env = await _decide(model, events=events)
     assert (env.ledger.input_tokens, env.ledger.output_tokens) == (20, 10)
     assert [e["purpose"] for e in events] == ["extract", "extract_repair"]
@@ -157,7 +157,10 @@ async def test_a_model_without_tools_is_asked_in_words() -> None:
 class _Native(Scripted):
     """A model with native structured output that records what it was bound to."""
 
-    def with_structured_output(self, schema: Any, **given: Any) -> Any:
+    def __init__(self, script: list[Given]) -> None:
+        super().__init__(script)
+
+    def with_structured_output(self, schema: Any, **given: Any) -> Any:  # noqa: ANN401 - a double of any
         """Record the schema and wrap the reply as LangChain does."""
         assert given["include_raw"]
         self._bound = schema
@@ -176,7 +179,7 @@ async def test_native_structured_output_is_used_where_a_model_has_it() -> None:
 
 
 @given(st.recursive(st.none() | st.booleans() | st.text(), st.lists, max_leaves=8), st.text())
-def test_any_json_object_is_found_amid_prose(value: Any, prose: str) -> None:
+def test_any_json_object_is_found_amid_prose(value: Any, prose: str) -> None:  # noqa: ANN401 - a double of any
     """A fenced object comes back unchanged whatever its texts hold."""
     before = "".join(c for c in prose if c not in '{[<"')
     values, problem = json_values(f"{before}\n```json\n{json.dumps({'facts': value})}\n```")

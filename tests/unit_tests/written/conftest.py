@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
 
 from tests.unit_tests.scripted import STORES, Calls, Scripted, Table, Ticking, make_store
 
-ANN = {"configurable": {"user_id": "ann", "thread_id": "t1"}}
-BOB = {"configurable": {"user_id": "bob", "thread_id": "t2"}}
+ANN: RunnableConfig = {"configurable": {"user_id": "ann", "thread_id": "t1"}}
+BOB: RunnableConfig = {"configurable": {"user_id": "bob", "thread_id": "t2"}}
 
 
 class World:
@@ -27,13 +28,13 @@ class World:
         self.store: BaseStore = make_store(kind, folder, self.embed)
         self.events: list[dict[str, Any]] = []
 
-    def make(self, factory: Callable[..., Any], **given: Any) -> Calls:
+    def make(self, factory: Callable[..., Any], **given: Any) -> Calls:  # noqa: ANN401 - a double of any
         """Return a memory ready to be called."""
         given = {"model": self.model, "store": self.store, **given}
-        memory = factory(clock=self.clock, rng=random.Random(7), **given)
+        memory = factory(clock=self.clock, rng=random.Random(7), **given)  # noqa: S311 - ids
         original = memory._environment
 
-        def watched(*args: Any) -> Any:
+        def watched(*args: Any) -> Any:  # noqa: ANN401 - a double of any
             env = original(*args)
             env.emitter = self.events.append
             return env

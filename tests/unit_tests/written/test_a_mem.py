@@ -9,8 +9,8 @@ from langchain_agentmem import FaissSqliteStore
 from langchain_agentmem.items import StoredMemory
 from langchain_agentmem.memories.a_mem import AMem
 from langchain_agentmem.scopes import reserved
-from tests.unit_tests.written.conftest import ANN, BOB, World
 from tests.unit_tests.scripted import Scripted, Table, make_store
+from tests.unit_tests.written.conftest import ANN, BOB, World
 
 NOTES = ("memories", "ann", "a_mem", "notes")
 
@@ -20,7 +20,7 @@ def note(*tags: str, context: str = "A context.") -> dict[str, Any]:
     return {"keywords": ["k1", "k2", "k3"], "context": context, "tags": list(tags) or ["t1"]}
 
 
-def evolve(**given: Any) -> dict[str, Any]:
+def evolve(**given: Any) -> dict[str, Any]:  # noqa: ANN401 - a double of any
     """Return an evolution reply."""
     return {"should_evolve": True, **given}
 
@@ -97,7 +97,7 @@ async def test_an_unusable_construction_stores_the_bare_note(world: World) -> No
     assert len(world.named("reply_rejected")) == 1
 
 
-async def _linked(world: World, call: Any, count: int) -> None:
+async def _linked(world: World, call: Any, count: int) -> None:  # noqa: ANN401 - a double of any
     """Store `count` notes and one that links to them all."""
     for number in range(count):
         world.embed.table[f"note{number:02}"] = [0.0, 1.0, number / 100]
@@ -195,7 +195,7 @@ async def test_a_neighbor_changed_meanwhile_is_left_alone(world: World) -> None:
     other = found(world, "first")
     replies = [note("b"), evolve(actions=["update_neighbor"], new_context_neighborhood=["Mine."])]
 
-    def answer(_: str) -> Any:
+    def answer(_: str) -> Any:  # noqa: ANN401 - a double of any
         if len(replies) == 1:
             value = {**other.item.to_value(), "version": 2}
             world.store.put(NOTES, other.key, value, index=["search_text"])

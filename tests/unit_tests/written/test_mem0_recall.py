@@ -12,14 +12,14 @@ from langchain_agentmem.memories import EVERYTHING
 from langchain_agentmem.memories.mem0 import Mem0
 from langchain_agentmem.retrieval.boosts import boosted, entity_boost, keyword_boost
 from langchain_agentmem.retrieval.filters import matches
+from tests.unit_tests.scripted import Scripted, Table, make_store
 from tests.unit_tests.written.conftest import ANN, BOB, World
 from tests.unit_tests.written.test_mem0_remember import FACTS, MESSAGES, ops, said
-from tests.unit_tests.scripted import Scripted, Table, make_store
 
 ENTITIES = ("memories", "ann", "mem0", "entities")
 
 
-def put(world: World, key: str, text: str, **given: Any) -> None:
+def put(world: World, key: str, text: str, **given: Any) -> None:  # noqa: ANN401 - a double of any
     """Put one fact of Ann."""
     world.store.put(FACTS, key, MemoryItem(content=text, **given).to_value(), index=["content"])
 
@@ -132,7 +132,7 @@ async def test_closed_and_expired_facts_are_hidden_unless_asked_for(world: World
     await call("remember", "no coffee", config=ANN)
     put(world, "e", "Ann drinks coffee today", expires_at=world.clock() + timedelta(hours=1))
 
-    async def texts(**given: Any) -> set[str]:
+    async def texts(**given: Any) -> set[str]:  # noqa: ANN401 - a double of any
         found = await call("recall", "coffee", config=ANN, limit=2, **given)
         return {str(each.content) for each in found.items}
 

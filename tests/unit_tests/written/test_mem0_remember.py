@@ -15,14 +15,14 @@ from langchain_agentmem.errors import ConfigurationError, ModelCallError
 from langchain_agentmem.items import MemoryItem, StoredMemory
 from langchain_agentmem.memories.mem0 import Mem0
 from langchain_agentmem.rendering import render_memories
-from tests.unit_tests.written.conftest import ANN, BOB, World
 from tests.unit_tests.scripted import Scripted, make_store
+from tests.unit_tests.written.conftest import ANN, BOB, World
 
 FACTS = ("memories", "ann", "mem0", "facts")
 MESSAGES = ("memories", "ann", "mem0", "messages")
 
 
-def said(*texts: str, **given: Any) -> dict[str, Any]:
+def said(*texts: str, **given: Any) -> dict[str, Any]:  # noqa: ANN401 - a double of any
     """Return an extraction reply."""
     return {"facts": [{"text": text, "attributed_to": "user", **given} for text in texts]}
 
@@ -257,7 +257,7 @@ class _Breaking(InMemoryStore):
 
     broken = True
 
-    def batch(self, ops: Any) -> Any:
+    def batch(self, ops: Any) -> Any:  # noqa: ANN401 - a double of any
         """Refuse batches of several puts."""
         ops = list(ops)
         if self.broken and sum(isinstance(op, PutOp) for op in ops) > 1:
@@ -265,7 +265,7 @@ class _Breaking(InMemoryStore):
             raise OSError(msg)
         return super().batch(ops)
 
-    async def abatch(self, ops: Any) -> Any:
+    async def abatch(self, ops: Any) -> Any:  # noqa: ANN401 - a double of any
         """Refuse batches of several puts."""
         return self.batch(ops)
 
@@ -435,7 +435,7 @@ async def test_a_target_changed_meanwhile_is_decided_again_once(world: World) ->
         ops(("UPDATE", "0", 0, "Ann likes green and black tea")),
     ]
 
-    def answer(prompt: str) -> Any:
+    def answer(prompt: str) -> Any:  # noqa: ANN401 - a double of any
         if "New facts" in prompt and len(replies) == 2:
             (item,) = world.store.search(FACTS)
             value = {**item.value, "content": "Ann likes black tea", "version": 2}
