@@ -6,7 +6,7 @@ import logging
 import random
 import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -29,6 +29,7 @@ from langchain_agentmem.steps.effects import (
     Effect,
     Emit,
     HasModel,
+    ModelName,
     NewId,
     Now,
     P,
@@ -62,6 +63,24 @@ def _chat_model(name: str) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
     return init_chat_model(name)
+
+
+def _structured(model: BaseChatModel, schema: Mapping[str, Any]) -> Runnable[Any, Any]:
+    """Bind a model to a schema by its own means; one without any is asked in words alone."""
+    try:
+        return model.with_structured_output(dict(schema), include_raw=True)
+    except NotImplementedError:
+        return model
+
+
+def _name_of(model: BaseChatModel | str | None) -> str | None:
+    if model is None or isinstance(model, str):
+        return model
+    for attribute in ("model_name", "model", "model_id"):
+        found = getattr(model, attribute, None)
+        if isinstance(found, str) and found:
+            return found
+    return type(model).__name__
 
 
 @dataclass(slots=True)
@@ -165,7 +184,7 @@ class Environment:
             raise ConfigurationError(msg)
         return self.store
 
-    def runnable(self, ask: Ask) -> Runnable[Any, AIMessage]:
+    def runnable(self, ask: Ask) -> Runnable[Any, Any]:
         """Return the model prepared for one call.
 
         Raises:
@@ -179,9 +198,14 @@ class Environment:
             choice = {"tool_choice": ask.tool_choice} if ask.tool_choice else {}
             return model.bind_tools(list(ask.tools), **choice)
         if ask.response_schema is not None:
-            schema = {"name": ask.purpose, "schema": dict(ask.response_schema), "strict": True}
-            return model.bind(response_format={"type": "json_schema", "json_schema": schema})
+            return _structured(model, ask.response_schema)
         return model
+
+    def received(self, ask: Ask, reply: Any) -> AIMessage:  # noqa: ANN401 - a message, or one in a dict
+        """Count a reply, and return it without what structured output has put around it."""
+        message: AIMessage = reply["raw"] if isinstance(reply, dict) else reply
+        self.ledger.count(ask.purpose, message)
+        return message
 
     def the_embeddings(self) -> Embeddings:
         """Return the embedding model: the one given, else the store's own.
@@ -204,6 +228,8 @@ class Environment:
         match effect:
             case HasModel():
                 return self.model is not None
+            case ModelName():
+                return _name_of(self.model)
             case Now():
                 return self.clock()
             case NewId():
