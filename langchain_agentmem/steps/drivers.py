@@ -66,7 +66,7 @@ async def arun(steps: Steps[R], env: Environment) -> R:
     return asked.result
 
 
-def _perform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401 - effects have different results
+def _perform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401, PLR0911 - one line an effect
     match effect:
         case Composite():
             return run(effect.steps(env), env)
@@ -83,7 +83,7 @@ def _perform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401 - ef
     return env.perform_plain(effect)
 
 
-async def _aperform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401 - effects have different results
+async def _aperform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401, PLR0911 - as above
     match effect:
         case Composite():
             return await arun(effect.steps(env), env)

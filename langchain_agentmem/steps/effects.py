@@ -4,8 +4,8 @@
 value untyped, which is how a test drives a step by hand.
 
 There are few *primitive* effects, which the drivers perform (`StoreCall`, `Ask`, `Embed`, `Call`,
-`Now`, `NewId`, `Draw`, `Emit`, `Resolve`, `Settings`), and *composite* ones, which are written in terms
-of the primitive ones (`Search`, `Get`, `List`, `Namespaces`, `Write`).
+`Now`, `NewId`, `Draw`, `Emit`, `Resolve`, `Settings`), and *composite* ones, which are written in
+terms of the primitive ones (`Search`, `Get`, `List`, `Namespaces`, `Write`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Prompts that learn from trajectories: proposed, guarded, measured, and always taken back."""
