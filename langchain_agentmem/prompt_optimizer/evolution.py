@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from langchain_agentmem.errors import ModelCallError
 from langchain_agentmem.prompt_optimizer.budget import Budget, BudgetExhaustedError
 from langchain_agentmem.prompt_optimizer.guards import is_unchanged
 from langchain_agentmem.prompt_optimizer.scoring import Evaluator, Graded, grade
@@ -117,13 +118,13 @@ class Evolutionary:
     mutation_rate: float = 0.5
     minibatch: int = 8
 
-    def propose(self, task: Task, budget: Budget) -> Steps[list[Candidate]]:
+    def propose(self, task: Task, budget: Budget) -> Steps[list[Candidate]]:  # noqa: ARG002 - the protocol
         """Return the best text that was found, or none if none beats the active one."""
         search = _Search(self, task, random.Random(f"{task.seed}:{task.prompt['name']}"))  # noqa: S311 - sampling, not secrets
         try:
             yield from search.run()
-        except BudgetExhaustedError:
-            if not search.living:
+        except (BudgetExhaustedError, ModelCallError):
+            if len(search.living) <= 1:
                 raise
         origin = search.origin
         if origin is None:
