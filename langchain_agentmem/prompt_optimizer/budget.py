@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Self, TypeVar
 
 from langchain_agentmem.errors import AgentMemoryError
@@ -25,12 +25,14 @@ class Budget:
         max_tokens: Tokens, read and written, after which no call is begun; None for any number.
         calls: Calls made.
         tokens: Tokens used, as far as the model reports them.
+        exhausted: Whether a call was refused.
     """
 
     max_calls: int
     max_tokens: int | None = None
     calls: int = 0
     tokens: int = 0
+    exhausted: bool = False
 
     @property
     def calls_left(self) -> int:
@@ -45,6 +47,7 @@ class Budget:
             BudgetExhaustedError: There is none left.
         """
         if not self.calls_left:
+            self.exhausted = True
             msg = (
                 f"The budget is used up ({self.calls} of {self.max_calls} calls, {self.tokens} "
                 "tokens); raise max_calls or max_tokens, or give fewer prompts."
@@ -54,12 +57,7 @@ class Budget:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON, the form budgets have in graph state."""
-        return {
-            "max_calls": self.max_calls,
-            "max_tokens": self.max_tokens,
-            "calls": self.calls,
-            "tokens": self.tokens,
-        }
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

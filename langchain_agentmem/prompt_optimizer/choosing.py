@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.prompt_optimizer.evolution import Evolutionary
+from langchain_agentmem.prompt_optimizer.langmem import LangMemStrategy
 from langchain_agentmem.prompt_optimizer.scoring import Evaluator
 from langchain_agentmem.prompt_optimizer.settings import STRATEGIES, OptimizerParameters
 from langchain_agentmem.prompt_optimizer.strategies import (
@@ -19,6 +20,9 @@ from langchain_agentmem.prompt_optimizer.strategies import (
     Strategy,
 )
 from langchain_agentmem.prompt_optimizer.values import split
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 Evaluators: TypeAlias = Evaluator | Mapping[str, Evaluator] | None
 Examples: TypeAlias = Sequence[Any] | Mapping[str, Sequence[Any]] | None
@@ -39,6 +43,11 @@ class Choices:
     own: Strategy | None = None
     evaluators: Evaluators = None
     examples: Examples = None
+
+    @property
+    def brings_model(self) -> bool:
+        """Whether the user's own strategy calls models by itself."""
+        return isinstance(self.own, CallableStrategy | LangMemStrategy)
 
     def evaluator(self, name: str) -> Evaluator | None:
         """Return the evaluator of a prompt."""
@@ -92,15 +101,21 @@ class Choices:
         )
 
 
-def own_strategy(given: str | Strategy | Proposer) -> Strategy | None:
+def own_strategy(
+    given: str | Strategy | Proposer, model: BaseChatModel | str | None
+) -> Strategy | None:
     """Return a strategy object for what a user gave; None for a strategy's name.
+
+    A delegate without a model of its own gets the graph's.
 
     Raises:
         ConfigurationError: It is none of these.
     """
     if isinstance(given, str):
         return None
-    if hasattr(given, "propose") and hasattr(given, "least_calls"):
+    if isinstance(given, LangMemStrategy):
+        return given.with_model(model)
+    if isinstance(given, Strategy):
         return given
     if callable(given):
         return CallableStrategy(given)

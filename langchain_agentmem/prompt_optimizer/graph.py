@@ -122,7 +122,7 @@ def create_prompt_optimizer_graph(
         )
     named = strategy if isinstance(strategy, str) else "custom"
     params = OptimizerParameters.of(strategy=named, **parameters)
-    choices = Choices(own=own_strategy(strategy), evaluators=evaluator, examples=examples)
+    choices = Choices(own=own_strategy(strategy, model), evaluators=evaluator, examples=examples)
     limits = Limits(
         template_format=template_format, must_keep=must_keep, must_not_contain=must_not_contain
     )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from langgraph.types import Send, interrupt
-from pydantic import Field
 
 from langchain_agentmem.errors import AgentMemoryError
-from langchain_agentmem.prompt_optimizer import guards, improving
-from langchain_agentmem.prompt_optimizer.budget import Budget, metered, share
+from langchain_agentmem.prompt_optimizer import credit, guards, improving
+from langchain_agentmem.prompt_optimizer.budget import Budget, share
 from langchain_agentmem.prompt_optimizer.choosing import Choices
 from langchain_agentmem.prompt_optimizer.guards import Limits
 from langchain_agentmem.prompt_optimizer.levels import unified
@@ -29,7 +28,6 @@ from langchain_agentmem.prompt_optimizer.records import (
 )
 from langchain_agentmem.prompt_optimizer.scoring import Comparison, grade
 from langchain_agentmem.prompt_optimizer.settings import OptimizerParameters, Record
-from langchain_agentmem.prompt_optimizer.strategies import CallableStrategy, lines
 from langchain_agentmem.prompt_optimizer.values import (
     Candidate,
     Prompt,
@@ -37,31 +35,12 @@ from langchain_agentmem.prompt_optimizer.values import (
     Trajectory,
     as_trajectories,
     split,
-    trajectory_rows,
 )
 from langchain_agentmem.prompt_optimizer.versions import SupersededError
 from langchain_agentmem.steps.effects import Call, Draw, Emit, HasModel, Setting, Settings, Steps
-from langchain_agentmem.steps.extraction import Proposal, decide
 
 State: TypeAlias = Mapping[str, Any]
 Update: TypeAlias = dict[str, Any]
-
-_CREDIT: Final = (
-    "Several prompts make up one system. You are shown all of them, with the conditions under "
-    "which each should be changed, and conversations with feedback. Name the prompts whose text "
-    "led to what the feedback is about, and for each the numbers of the conversations that concern "
-    "it. Name none where the feedback calls for no change."
-)
-
-
-class _Assignment(Proposal):
-    name: str
-    conversations: list[int] = Field(default_factory=list)
-
-
-class _Credit(Proposal):
-    reasoning: str = ""
-    prompts: list[_Assignment] = Field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +66,7 @@ class Nodes:
         known = (yield from self.memory.trajectories()) if given is None else as_trajectories(given)
         names = state.get("names") or list(self.memory.prompts)
         seed = int((yield from Draw())[0] * 2**32)
-        able = isinstance(self.choices.own, CallableStrategy) or (yield from HasModel())
+        able = self.choices.brings_model or (yield from HasModel())
         if not able:
             yield from Emit("no_model_configured", {"node": "collect"})
         work = {}
@@ -96,7 +75,7 @@ class Nodes:
             if name not in names:
                 record |= {"asked": False, **resolved("no_change", "it was not asked for")}
             elif not able:
-                record |= resolved("no_change", "no model is configured")
+                record.update(resolved("no_change", "no model is configured"))
             work[name] = record
         spent = Budget(max_calls=params.max_calls, max_tokens=params.max_tokens or None)
         return {"work": work, "spent": spent.to_dict()}
@@ -117,12 +96,14 @@ class Nodes:
         ids = [each["id"] for each in new]
         record = new_record(text, parent, split(new, share_out), ids, seed)
         if active.pinned:
-            record |= resolved("no_change", f"version {number} is pinned")
+            record.update(resolved("no_change", f"version {number} is pinned"))
         elif len(new) < params.min_trajectories:
             few = f"{len(new)} of {params.min_trajectories} needed conversations are new"
-            record |= resolved("no_change", few)
+            record.update(resolved("no_change", few))
         elif not record["trajectories"]:
-            record |= resolved("no_change", "every conversation is held out for the evaluation")
+            record.update(
+                resolved("no_change", "every conversation is held out for the evaluation")
+            )
         return record
 
     def assign_credit(self, state: State) -> Steps[Update]:
@@ -141,37 +122,25 @@ class Nodes:
             if at < len(budgets):
                 record["budget"] = budgets[at].to_dict()
             else:
-                record |= resolved("not_reached", improving.EXHAUSTED)
+                record.update(resolved("not_reached", improving.EXHAUSTED))
         return {"work": {each["name"]: each for each in records}, "spent": spent.to_dict()}
 
     def _credit(self, records: Sequence[Record], spent: Budget) -> Steps[None]:
         """Mark the prompts that the feedback does not concern, with one call."""
         shown = {each["id"]: each for record in records for each in record["trajectories"]}
-        heads = [
-            {
-                "prompt_name": each["name"],
-                "current_prompt": each["prompt"]["prompt"],
-                "when_to_update": each["prompt"].get("when_to_update"),
-                "update_instructions": each["prompt"].get("update_instructions"),
-            }
-            for each in records
-        ]
-        data = f"{lines(heads)}\n{lines(trajectory_rows(list(shown.values())))}"
-        asking = decide(_Credit, purpose="assign_credit", instructions=_CREDIT, data=data)
+        prompts = [each["prompt"] for each in records]
         try:
-            found = (yield from metered(asking, spent)).value
+            concerned = yield from credit.assign(prompts, list(shown.values()), spent)
         except AgentMemoryError as error:
             for record in records:
-                record |= resolved("no_change", f"credit could not be assigned: {error}"[:500])
+                record.update(resolved("no_change", f"credit was not assigned: {error}"[:500]))
             return
-        credit = {each.name: each.conversations for each in found.prompts} if found else {}
-        order = list(shown)
         for record in records:
-            if record["name"] not in credit:
-                record |= resolved("no_change", "the feedback does not concern it")
+            ids = concerned.get(record["name"])
+            if ids is None:
+                record.update(resolved("no_change", "the feedback does not concern it"))
                 continue
-            concerned = {order[at] for at in credit[record["name"]] if 0 <= at < len(order)}
-            kept = [each for each in record["trajectories"] if each["id"] in concerned]
+            kept = [each for each in record["trajectories"] if each["id"] in ids]
             record["trajectories"] = kept or record["trajectories"]
 
     def route(self, state: State) -> list[Send] | str:
@@ -192,7 +161,7 @@ class Nodes:
             "budget": budget.to_dict(),
         }
         if not found:
-            record |= resolved("no_change", reason)
+            record.update(resolved("no_change", reason))
         return {"work": {record["name"]: record}}
 
     def guard(self, state: State) -> Steps[Update]:
@@ -208,7 +177,7 @@ class Nodes:
             record["refused"] = found.refused
             record["budget"] = budget.to_dict()
             if not found.valid:
-                record |= resolved("rejected" if found.refused else "no_change", found.reason)
+                record.update(resolved("rejected" if found.refused else "no_change", found.reason))
         return {"work": {each["name"]: each for each in records}}
 
     def evaluate(self, state: State) -> Steps[Update]:
@@ -245,12 +214,12 @@ class Nodes:
                 )
             hopeful = measured is None or measured.difference > params.accept_margin
             if params.approval == "interrupt" and hopeful:
-                record |= yield from self._asked(record, params, objection)
+                record.update((yield from self._asked(record, params, objection)))
             elif objection is not None:
-                record |= resolved("rejected", objection)
+                record.update(resolved("rejected", objection))
             else:
                 reason = "unevaluated" if measured is None else "better in the evaluation"
-                record |= resolved("accepted", reason)
+                record.update(resolved("accepted", reason))
         return {"work": {each["name"]: each for each in records}}
 
     def _asked(
@@ -275,7 +244,7 @@ class Nodes:
             return resolved("rejected", "rejected by a person")
         edited = said.get("text")
         task = yield from self._task(record, params)
-        problems = list(task.refusals(edited))  # type: ignore[arg-type] - a guard checks the type
+        problems = list(task.refusals(edited))
         if problems:
             refused = {"text": edited, "reasons": problems}
             update = resolved("rejected", f"the edit was refused: {' '.join(problems)}")
@@ -295,7 +264,7 @@ class Nodes:
             if params.approval == "never":
                 record["decision"] = f"would_be_{record['decision']}"
             else:
-                record |= yield from self._committed(record, text)
+                record.update((yield from self._committed(record, text)))
             work[record["name"]] = record
         return {"work": work}
 
@@ -338,7 +307,7 @@ class Nodes:
         limits = replace(self.limits, max_growth=params.max_growth)
         seen = [*record["trajectories"], *record["held_out"]]
 
-        def refusals(text: str) -> list[str]:
+        def refusals(text: object) -> list[str]:
             original = record["prompt"]["prompt"]
             return guards.refusals(
                 text, original, limits=limits, trajectories=seen, identifiers=identifiers

@@ -95,7 +95,7 @@ def as_version(record: Record, text: str) -> PromptVersion:
 def report_row(record: Record) -> Record:
     """Return what the report says about a prompt."""
     before, text = record["prompt"]["prompt"], proposed_text(record)
-    cost = record["budget"] or {"calls": 0, "tokens": 0, "max_calls": 0}
+    cost = record["budget"] or {"calls": 0, "tokens": 0, "exhausted": False}
     chosen: Mapping[str, Any] = record["chosen"] or {}
     accepted = record["decision"] == "accepted"
     return {
@@ -116,9 +116,7 @@ def report_row(record: Record) -> Record:
         "trajectories": len(record["trajectory_ids"]),
         "calls": cost["calls"],
         "tokens": cost["tokens"],
-        "budget_exhausted": record["decision"] == "not_reached"
-        or bool(record["budget"])
-        and cost["calls"] >= cost["max_calls"],
+        "budget_exhausted": record["decision"] == "not_reached" or cost["exhausted"],
     }
 
 

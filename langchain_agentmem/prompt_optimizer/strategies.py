@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Protocol, TypeAlias
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import Field
 
@@ -56,16 +56,19 @@ _PROMPT_MEMORY: Final = (
 )
 
 
+@runtime_checkable
 class Strategy(Protocol):
-    """How candidates are proposed.
+    """How candidates are proposed."""
 
-    Attributes:
-        name: Name in history and report.
-        least_calls: The fewest model calls that lead to a candidate.
-    """
+    @property
+    def name(self) -> str:
+        """Name in history and report."""
+        ...
 
-    name: str
-    least_calls: int
+    @property
+    def least_calls(self) -> int:
+        """The fewest model calls that lead to a candidate."""
+        ...
 
     def propose(self, task: Task, budget: Budget) -> Steps[list[Candidate]]:
         """Return candidates, best first; none to keep the prompt."""

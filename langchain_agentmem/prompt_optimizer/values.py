@@ -89,7 +89,7 @@ class Task:
     prompt: Prompt
     trajectories: Sequence[Trajectory]
     seed: int = 0
-    refusals: Callable[[str], Sequence[str]] = lambda _: ()
+    refusals: Callable[[object], Sequence[str]] = lambda _: ()
 
     @property
     def text(self) -> str:
