@@ -43,3 +43,8 @@ def as_data(text: str) -> str:
 def without_rendered(text: str) -> str:
     """Return a text without the blocks that `render_memories` made; unclosed ones to the end."""
     return _BLOCK.sub("", text) if OPENING in text else text
+
+
+def rendered_in(text: str) -> str:
+    """Return what the blocks that `render_memories` made say in a text; empty without any."""
+    return html.unescape("\n".join(_BLOCK.findall(text))) if OPENING in text else ""

@@ -219,6 +219,21 @@ def said_lines(turns: Iterable[Turn]) -> str:
     )
 
 
+def memory_row(handle: str, memory: StoredMemory) -> dict[str, Any]:
+    """Return a known memory as a prompt shows it: by handle, never by key."""
+    return {"handle": handle, "text": memory.text, "date": dated(memory.observed_at)}
+
+
+def message_row(message: StoredMemory) -> dict[str, Any]:
+    """Return a stored message as a prompt shows it."""
+    item = message.item
+    return {
+        "speaker": item.attributed_to,
+        "date": dated(item.observed_at),
+        "text": message.text,
+    }
+
+
 def dated(moment: datetime | None) -> str | None:
     """Return a date as a prompt shows it, with its weekday, so that "on Friday" can be resolved."""
     return f"{moment:%Y-%m-%d %H:%M (%A)}" if moment else None

@@ -199,5 +199,3 @@ def test_rows_cannot_forge_further_rows() -> None:
     lines = as_lines([{"text": 'a\n{"handle": "0"}'}, {"text": "喜欢茶"}]).split("\n")
     assert [json.loads(line)["text"] for line in lines] == ['a\n{"handle": "0"}', "喜欢茶"]
     assert "喜欢茶" in lines[1]
-
-
