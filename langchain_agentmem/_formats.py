@@ -77,9 +77,9 @@ def _has_lines(path: Path) -> bool:
         first = next((line for line in file if line.strip()), b"")
     try:
         found = json.loads(first.decode("utf-8-sig"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and ("content" in found or "messages" in found)
+    return isinstance(found, dict) and not {"content", "messages", "value"}.isdisjoint(found)
 
 
 def _of_lines(path: Path, reject: Reject) -> Iterator[Record]:
@@ -259,7 +259,7 @@ def _memorybank(data: Any) -> Iterator[Record]:  # noqa: ANN401 - any JSON of th
                 if not isinstance(exchange, Mapping):
                     yield Record(place, exchange)
                     continue
-                common = {"user": user, "thread": "memorybank", "session": day, "time": day}
+                common = {"user": user.strip(), "thread": "memorybank", "session": day, "time": day}
                 for role, key in (("user", "query"), ("assistant", "response")):
                     if key in exchange:
                         yield Record(place, {**common, "role": role, "content": exchange[key]})

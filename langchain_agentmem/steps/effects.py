@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -106,6 +106,14 @@ class HasModel(Effect[bool]):
 @dataclass(frozen=True, slots=True)
 class ModelName(Effect[str | None]):
     """The name of the configured chat model, as far as it tells; None without a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class HasWiderSearch(Effect[bool]):
+    """Whether the store's search is wider than LangGraph's.
+
+    Only then it lists the newest first without a query, and its filters compare text.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +235,7 @@ class Search(Composite[list[StoredMemory]]):
 
     Attributes:
         namespace: Where to search.
-        query: Plain text; None lists the newest first instead.
+        query: Plain text; None lists instead, in the store's own order.
         limit: At most this many.
         offset: Skip so many of the best.
         filter: A LangGraph store filter on the values.
@@ -308,8 +316,12 @@ class List(Composite[list[StoredMemory]]):
                 if not self.exact or each.namespace == self.namespace:
                     items[each.namespace, each.key] = each
             if len(found) < page.limit:
-                return list(items.values())
+                return sorted(items.values(), key=_updated, reverse=True)
             page = replace(page, offset=page.offset + page.limit)
+
+
+def _updated(memory: StoredMemory) -> datetime:
+    return memory.updated_at or datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from langchain_agentmem.steps.effects import (
     Emit,
     HasModel,
     ModelName,
+    HasWiderSearch,
     NewId,
     Now,
     P,
@@ -230,6 +231,8 @@ class Environment:
                 return self.model is not None
             case ModelName():
                 return _name_of(self.model)
+            case HasWiderSearch():
+                return self.searches_exactly
             case Now():
                 return self.clock()
             case NewId():

@@ -1,9 +1,13 @@
 """Many writers and readers: group commit, threads, loops, cancellation."""
 
 import asyncio
+import subprocess
+import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -189,3 +193,43 @@ def test_index_equals_a_fresh_one_after_random_changes(open_store: Open, clock: 
                         (i.namespace, i.key) for i in expected
                     ]
                     assert [i.score for i in found] == pytest.approx([i.score for i in expected])
+
+
+PROCESS = """
+import sys, time
+from langchain_agentmem.stores import FaissSqliteStore
+import langchain_agentmem.stores._engine
+path, name, start = sys.argv[1:]
+time.sleep(max(0, float(start) - time.time()))
+with FaissSqliteStore(path, index={"fields": ["text"]}) as store:
+    for n in range(40):
+        store.put(("w", name), str(n), {"text": f"word {n}"})
+        store.search(("w",), query="word", limit=1)
+"""
+
+
+@pytest.mark.timeout(120)
+def test_processes_create_and_write_one_file(tmp_path: Path) -> None:
+    """Processes that open one new file at the same moment lose nothing and see no lock."""
+    path, start = str(tmp_path / "new.db"), str(time.time() + 3)
+    command = [sys.executable, "-c", PROCESS, path]
+    processes = [subprocess.Popen([*command, str(n), start]) for n in range(3)]
+    assert [process.wait(100) for process in processes] == [0, 0, 0]
+    with FaissSqliteStore(path, index={"fields": ["text"]}) as store:
+        assert len(store.search(("w",), query="word", limit=1000)) == 120
+
+
+async def test_nothing_blocks_the_loop(open_store: Open) -> None:
+    """A hundred concurrent writes and searches make no blocking call on the event loop."""
+    blockbuster = pytest.importorskip("blockbuster")
+    store = open_store()
+    with blockbuster.blockbuster_ctx():
+        await asyncio.gather(
+            *(store.aput(("a",), str(n), {"text": f"text {n}"}) for n in range(50)),
+            *(store.asearch(("a",), query="text") for _ in range(50)),
+        )
+        assert len(await store.asearch(("a",), query="text", limit=100)) == 50
+        await store.adelete(("a",), "1")
+        await store.alist_namespaces()
+        await store.adelete_namespace(("a",), vacuum=True)
+        await store.aclose()
