@@ -59,8 +59,7 @@ def create_prompt_optimizer_graph(
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build a graph that improves prompts from conversations, within a budget and with a way back.
 
-    Its nodes are `collect`, `assign_credit`, `propose` (once a prompt), `guard`, `evaluate`,
-    `decide`, `commit` and `report`. It takes `trajectories` (or reads those that were recorded with
+    It takes `trajectories` (or reads those that were recorded with
     `PromptMemory.record`) and returns `report`, `prompts`, `calls` and `tokens`.
 
     The call budget is shared out before anything is proposed: each prompt that is reached gets an
@@ -98,11 +97,8 @@ def create_prompt_optimizer_graph(
 
     Example:
         ```python
-        graph = create_prompt_optimizer_graph(
-            "openai:gpt-4.1-mini",
-            prompts={"name": "support", "prompt": "Answer {question} politely."},
-            store=FaissSqliteStore("memory.sqlite"),
-        )
+        prompt = {"name": "support", "prompt": "Answer {question} politely."}
+        graph = create_prompt_optimizer_graph("openai:gpt-4.1-mini", prompts=prompt, store=store)
         result = graph.invoke(
             {"trajectories": [(messages, "too long"), (others, "too long"), (third, "good")]},
             {"configurable": {"user_id": "ann"}},
