@@ -200,8 +200,9 @@ class _Search:
 
     def _mutant(self, parent: Individual) -> Steps[Candidate | None]:
         scores = parent.graded.scores
-        worst = sorted(scores, key=lambda at: (scores[at], at))
-        shown_ones = self._rows(parent, worst[:_SHOWN_EXAMPLES])
+        worst = sorted(scores, key=lambda at: (scores[at], at))[: 2 * _SHOWN_EXAMPLES]
+        picked = self._rng.sample(worst, min(len(worst), _SHOWN_EXAMPLES))
+        shown_ones = self._rows(parent, picked)
         head = render({**self._task.prompt, "prompt": parent.text}, self._task.trajectories)
         return (yield from self._written("mutation", _MUTATE, f"{head}\n{shown_ones}", parent))
 

@@ -107,7 +107,7 @@ class PromptSteps:
     def trajectories(self) -> Steps[list[Trajectory]]:
         """Return the stored conversations of the scope, oldest first."""
         scope = yield from Resolve(self.namespace)
-        found = yield from List((*scope, "trajectories"), filter={"kind": "trajectory"})
+        found = yield from List(self._talks(scope), filter={"kind": "trajectory"})
         found.sort(key=lambda each: (each.created_at is not None, each.created_at, each.key))
         return [as_trajectory(each.item.content) for each in found]
 
@@ -205,7 +205,7 @@ class PromptSteps:
     def store_trajectory(self, trajectory: Trajectory) -> Steps[str]:
         """Store a trajectory, or its newer form, and return its id."""
         scope = yield from Resolve(self.namespace)
-        ref = ((*scope, "trajectories"), trajectory["id"])
+        ref = (self._talks(scope), trajectory["id"])
         (before,) = yield from Get([ref])
         item = MemoryItem(
             content=dict(trajectory),
@@ -224,6 +224,22 @@ class PromptSteps:
         )
         yield from journal.apply([operation])
         return trajectory["id"]
+
+    def erase(self, name: str | None) -> Steps[int]:
+        """Erase a prompt, or all prompts and conversations, and return how many items that was."""
+        scope = yield from Resolve(self.namespace)
+        roots = (
+            [versions.home_of(scope, name)] if name else [(*scope, "prompts"), self._talks(scope)]
+        )
+        cause = Cause(surface="prompt_optimizer", note="forgotten")
+        erased = 0
+        for root in roots:
+            erased += len((yield from journal.erase_below(root, cause=cause)))
+        return erased
+
+    @staticmethod
+    def _talks(scope: Namespace) -> Namespace:
+        return (*scope, "trajectories")
 
     def compare_scores(self, name: str, margin: float, least: int) -> Steps[dict[str, Any]]:
         """Compare a version with its parent and roll back if it is worse."""

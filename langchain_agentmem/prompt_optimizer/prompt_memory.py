@@ -224,6 +224,35 @@ class PromptMemory(PromptSteps):
         """Store a conversation with its feedback; the async twin of `record`."""
         return await self._arun(self.store_trajectory(as_trajectory(trajectory)), config, context)
 
+    def forget(
+        self,
+        name: str | None = None,
+        *,
+        config: RunnableConfig | None = None,
+        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+    ) -> int:
+        """Erase a prompt with its whole history in `namespace`, everywhere and for good.
+
+        Args:
+            name: The prompt; None for all prompts and all recorded conversations of the scope.
+            config: The call's config; its `configurable` names the scope.
+            context: The runtime context, which wins over the config.
+
+        Returns:
+            How many versions, pointers and conversations are gone.
+        """
+        return self._run(self.erase(name), config, context)
+
+    async def aforget(
+        self,
+        name: str | None = None,
+        *,
+        config: RunnableConfig | None = None,
+        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+    ) -> int:
+        """Erase a prompt, or everything; the async twin of `forget`."""
+        return await self._arun(self.erase(name), config, context)
+
     def monitor(
         self,
         name: str,
