@@ -145,7 +145,10 @@ class Searcher:
 
 
 def _current(home: tuple[str, ...], query: Query, now: datetime) -> Steps[list[StoredMemory]]:
-    """Return the best current memories of a namespace, by the store's own ranking."""
+    """Return the best current memories of a namespace, by the store's own ranking.
+
+    A store that does not rank is read whole: by words for a query, the newest first without.
+    """
     try:
         found = yield from _pages(home, query, now, query.filter)
     except (ValueError, TypeError, NotImplementedError):
@@ -153,9 +156,12 @@ def _current(home: tuple[str, ...], query: Query, now: datetime) -> Steps[list[S
             raise
         # Stores differ in the filters they can do; what one refuses is compared here.
         found = yield from _pages(home, query, now, None)
-    if query.text and found and found[0].score is None:
-        return _by_words(query.text, (yield from _listed(home, query, now)))
-    return found
+    if not found or found[0].score is not None:
+        return found
+    listed = yield from _listed(home, query, now)
+    if query.text:
+        return _by_words(query.text, listed)
+    return sorted(listed, key=recall.when_said, reverse=True)
 
 
 def _pages(

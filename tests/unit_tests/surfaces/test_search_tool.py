@@ -69,10 +69,12 @@ def test_the_best_match_comes_first(tools: Tools) -> None:
 
 
 def test_query_may_be_empty(tools: Tools) -> None:
-    """An empty query lists what is there."""
-    put(tools.store, "k", "Ann lives in Oslo")
+    """An empty query lists the newest memories."""
+    for number in (2, 3, 1):
+        at = tools.clock.now - timedelta(days=number)
+        put(tools.store, f"k{number}", "Ann lives in Oslo", observed_at=at)
 
-    assert found(tools.search(query="")) == ["k"]
+    assert found(tools.search(query="", limit=2)) == ["k1", "k2"]
 
 
 def test_deeper_and_similar_namespaces_are_not_searched(tools: Tools) -> None:
