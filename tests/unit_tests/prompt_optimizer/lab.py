@@ -8,18 +8,24 @@ import asyncio
 import json
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 
-from langchain_agentmem.prompt_optimizer import create_prompt_optimizer_graph
+from langchain_agentmem.prompt_optimizer import PromptMemory, create_prompt_optimizer_graph
 from langchain_agentmem.testing import ScriptedChatModel
 
-ANN = {"configurable": {"user_id": "ann-17"}}
+Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
+Given: TypeAlias = Any
+"""What a test hands through to the code that it tests."""
+
+ANN: RunnableConfig = {"configurable": {"user_id": "ann-17"}}
 PROMPT = "Answer {q}."
-TALKS = [
+TALKS: list[dict[str, Any]] = [
     {"id": f"t{number}", "messages": [("user", f"Question {number}"), ("ai", "It is so.")]}
     for number in range(4)
 ]
@@ -34,11 +40,16 @@ def update(text: str) -> dict[str, Any]:
     return {"logic": "because", "update_prompt": True, "new_prompt": text}
 
 
-def optimizer(model: Any, store: BaseStore, **given: Any) -> Any:
+def optimizer(model: ScriptedChatModel | None, store: BaseStore, **given: Given) -> Graph:
     """Build the graph with what most tests want."""
     options: dict[str, Any] = {"prompts": PROMPT, "strategy": "prompt_memory"} | given
-    options.setdefault("rng", random.Random(7))
+    options.setdefault("rng", seeded())
     return create_prompt_optimizer_graph(model, store=store, **options)
+
+
+def seeded() -> random.Random:
+    """Return a source of randomness that gives the same each time."""
+    return random.Random(7)  # noqa: S311 - sampling, not secrets
 
 
 class Ways:
@@ -47,14 +58,16 @@ class Ways:
     def __init__(self, *, is_async: bool) -> None:
         self.is_async = is_async
 
-    def run(self, graph: Any, given: Any = None, config: Mapping[str, Any] = ANN) -> dict[str, Any]:
+    def run(
+        self, graph: Graph, given: Given = None, config: RunnableConfig = ANN
+    ) -> dict[str, Any]:
         """Run a graph to its end, with four conversations if nothing else is given."""
         given = {"trajectories": TALKS} if given is None else given
         if self.is_async:
             return dict(asyncio.run(graph.ainvoke(given, config)))
         return dict(graph.invoke(given, config))
 
-    def call(self, owner: Any, name: str, *arguments: Any, **named: Any) -> Any:
+    def call(self, owner: PromptMemory, name: str, *arguments: Given, **named: Given) -> Given:
         """Call a method, or its twin, for Ann."""
         named = {"config": ANN} | named
         if self.is_async:
@@ -93,7 +106,7 @@ def examples(count: int) -> list[dict[str, Any]]:
 def judge(agent: ScriptedChatModel) -> Callable[[str, Any], tuple[float, str]]:
     """Return an evaluator that runs the agent with a prompt."""
 
-    def judged(prompt: str, example: Any) -> tuple[float, str]:
+    def judged(prompt: str, example: Given) -> tuple[float, str]:
         asked = [SystemMessage(prompt.format(q="it")), HumanMessage(example["question"])]
         answer = str(agent.invoke(asked).content)
         if "answer" not in answer:

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem.errors import ConfigurationError
@@ -15,14 +15,14 @@ from langchain_agentmem.prompt_optimizer import (
 )
 from langchain_agentmem.prompt_optimizer.budget import Budget, BudgetExhaustedError, share
 from langchain_agentmem.testing import ScriptedChatModel
-from tests.unit_tests.prompt_optimizer.lab import NO_CHANGE, PROMPT, Ways, optimizer, update
+from tests.unit_tests.prompt_optimizer.lab import NO_CHANGE, PROMPT, Given, Ways, optimizer, update
 
 MESSAGES = [HumanMessage("Hi"), AIMessage("Hello to you.")]
 THEIR_WARNINGS = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # LangMem's imports
 PAIRS = [(MESSAGES, "too long")]
 
 
-def _invoke(ways: Ways, made: Any, given: dict[str, Any]) -> Any:
+def _invoke(ways: Ways, made: Given, given: dict[str, Any]) -> Given:
     return asyncio.run(made.ainvoke(given)) if ways.is_async else made.invoke(given)
 
 
@@ -36,7 +36,7 @@ def _invoke(ways: Ways, made: Any, given: dict[str, Any]) -> Any:
         "user: Hi\nassistant: Hello to you. (too long)",
     ],
 )
-def test_text_in_text_out(trajectories: Any, ways: Ways) -> None:
+def test_text_in_text_out(trajectories: Given, ways: Ways) -> None:
     """Every form of trajectories that LangMem takes gives a text."""
     model = ScriptedChatModel(replies=[update("Be brief.")])
     made = create_prompt_optimizer(model, kind="prompt_memory")
@@ -131,13 +131,13 @@ def test_delegate_that_raises_keeps_the_prompt(monkeypatch: pytest.MonkeyPatch, 
     class Broken:
         """Raises as LangMem does on a null answer."""
 
-        def invoke(self, _: Any, config: Any = None) -> str:  # noqa: ARG002 - the protocol
+        def invoke(self, given: dict[str, list[str]], config: object = None) -> str:  # noqa: ARG002 - the protocol
             """Raise."""
-            return str([][0])
+            return given.get("nothing", [])[0]
 
-        async def ainvoke(self, _: Any, config: Any = None) -> str:  # noqa: ARG002 - the protocol
+        async def ainvoke(self, given: dict[str, list[str]], config: object = None) -> str:  # noqa: ARG002 - the protocol
             """Raise."""
-            return str([][0])
+            return given.get("nothing", [])[0]
 
     monkeypatch.setattr(langmem, "create_prompt_optimizer", lambda *_, **__: Broken())
     graph = optimizer(ScriptedChatModel(), InMemoryStore(), strategy=LangMemStrategy())
@@ -146,7 +146,7 @@ def test_delegate_that_raises_keeps_the_prompt(monkeypatch: pytest.MonkeyPatch, 
     assert "IndexError" in result["report"][0]["reason"]
 
 
-def _langmem_answers(messages: Any) -> AIMessage:
+def _langmem_answers(messages: list[BaseMessage]) -> AIMessage:
     """Answer LangMem's metaprompt: its last call binds one tool for the new prompt."""
     args = {"analysis": "a", "hypotheses": "h", "full_response": "f", "improved_prompt": _BETTER}
     call = {"name": "OptimizedPromptOutput", "args": args, "id": "1", "type": "tool_call"}

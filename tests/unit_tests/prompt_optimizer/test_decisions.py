@@ -1,23 +1,33 @@
 """Evaluation, acceptance, approval by a person, and concurrent optimizers."""
 
 import asyncio
-from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
-from langchain_agentmem.prompt_optimizer import PromptMemory
+from langchain_agentmem.prompt_optimizer import Prompt, PromptMemory
+from langchain_agentmem.prompt_optimizer.scoring import Evaluator
 from langchain_agentmem.testing import ScriptedChatModel
-from tests.unit_tests.prompt_optimizer.lab import ANN, PROMPT, TALKS, Ways, optimizer, update
+from tests.unit_tests.prompt_optimizer.lab import (
+    ANN,
+    PROMPT,
+    TALKS,
+    Given,
+    Graph,
+    Ways,
+    optimizer,
+    update,
+)
 
 NEW = "Answer {q} well."
 FIVE = list(range(5))
 
 
-def scoring(**scores: float) -> Any:
+def scoring(**scores: float) -> Evaluator:
     """Return an evaluator with one score for the new and one for the old text."""
     return lambda text, _: scores["new"] if "well" in text else scores["old"]
 
@@ -87,7 +97,7 @@ def test_held_out_conversations_are_never_shown(ways: Ways) -> None:
     """Without examples a part of the conversations decides, and no strategy sees it."""
     seen: list[str] = []
 
-    def evaluator(text: str, example: Any) -> float:
+    def evaluator(text: str, example: Given) -> float:
         seen.append(example["id"])
         return float("well" in text)
 
@@ -104,7 +114,7 @@ def test_held_out_conversations_are_never_shown(ways: Ways) -> None:
 async def test_async_evaluator_is_awaited() -> None:
     """An evaluator may be an async function."""
 
-    async def evaluator(text: str, _: Any) -> tuple[float, str]:
+    async def evaluator(text: str, _: object) -> tuple[float, str]:
         await asyncio.sleep(0)
         return float("well" in text), "fine"
 
@@ -119,7 +129,7 @@ def test_each_prompt_can_have_its_own_evaluator() -> None:
     prompts = [{"name": "a", "prompt": "A {q}."}, {"name": "b", "prompt": "B {q}."}]
     credit = {"prompts": [{"name": "a"}, {"name": "b"}]}
 
-    def strategy(prompt: Any, _: Any, *, budget: Any) -> str:  # noqa: ARG001 - the protocol
+    def strategy(prompt: Prompt, _: object, *, budget: object) -> str:  # noqa: ARG001 - the protocol
         return f"{prompt['prompt']} Do it well."
 
     graph = optimizer(
@@ -136,14 +146,14 @@ def test_each_prompt_can_have_its_own_evaluator() -> None:
     assert [row["evaluated"] for row in report] == [True, False]
 
 
-def _asking(store: BaseStore, *texts: str, **given: Any) -> Any:
+def _asking(store: BaseStore, *texts: str, **given: Given) -> Graph:
     model = ScriptedChatModel(replies=[update(each) for each in texts])
     graph = optimizer(model, store, approval="interrupt", **given)
     return graph.builder.compile(checkpointer=InMemorySaver())
 
 
-def _thread(name: str = "one") -> dict[str, Any]:
-    return {"configurable": {**ANN["configurable"], "thread_id": name}}
+def _thread(name: str = "one") -> RunnableConfig:
+    return {"configurable": {"user_id": "ann-17", "thread_id": name}}
 
 
 @pytest.mark.parametrize(
@@ -159,7 +169,7 @@ def _thread(name: str = "one") -> dict[str, Any]:
     ],
 )
 def test_a_person_decides(
-    answer: Any, decision: str, active: str, any_store: BaseStore, ways: Ways
+    answer: Given, decision: str, active: str, any_store: BaseStore, ways: Ways
 ) -> None:
     """The graph interrupts with the diff; an edited text passes the guards again."""
     graph = _asking(any_store, NEW)
@@ -176,7 +186,7 @@ def test_refused_edit_says_why() -> None:
     """An edit that drops a variable is reported with the variable's name."""
     graph = _asking(InMemoryStore(), NEW)
     graph.invoke({"trajectories": TALKS}, _thread())
-    answer = Command(resume={"decision": "edit", "text": "My way."})
+    answer: Command[None] = Command(resume={"decision": "edit", "text": "My way."})
     (row,) = graph.invoke(answer, _thread())["report"]
     assert "q is missing" in row["reason"]
 

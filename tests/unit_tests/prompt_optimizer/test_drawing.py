@@ -72,7 +72,7 @@ def test_optimizer_is_a_node_of_the_users_graph() -> None:
     graph = builder.compile(store=InMemoryStore())
     assert "learn\\3apropose" in graph.get_graph(xray=True).draw_mermaid()
     given: Any = {"messages": [], "trajectories": TALKS}
-    assert graph.invoke(given, ANN)["prompts"] == {"prompt": "Answer {q} well."}  # type: ignore[arg-type]
+    assert graph.invoke(given, ANN)["prompts"] == {"prompt": "Answer {q} well."}
 
 
 def test_progress_is_streamed() -> None:

@@ -8,7 +8,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.prompt_optimizer import Candidate, PromptMemory
+from langchain_agentmem.prompt_optimizer import Budget, Candidate, Prompt, PromptMemory
 from langchain_agentmem.testing import ScriptedChatModel
 from tests.unit_tests.prompt_optimizer.lab import (
     ANN,
@@ -304,7 +304,7 @@ def test_conversations_of_an_older_version_do_not_count() -> None:
 def test_one_failing_prompt_does_not_stop_the_others(ways: Ways) -> None:
     """A strategy that raises for one prompt keeps this one and changes the other."""
 
-    def strategy(prompt: Any, _: Any, *, budget: Any) -> Any:
+    def strategy(prompt: Prompt, _: object, *, budget: Budget) -> Candidate:
         budget.spend()
         if prompt["name"] == "a":
             msg = "broken"
@@ -323,7 +323,7 @@ def test_one_failing_prompt_does_not_stop_the_others(ways: Ways) -> None:
 def test_async_strategy_works_in_async_calls() -> None:
     """A strategy may be an async function."""
 
-    async def strategy(_: Any, __: Any, *, budget: Any) -> list[str]:
+    async def strategy(_: object, __: object, *, budget: Budget) -> list[str]:
         budget.spend()
         return ["Answer {q} asynchronously."]
 

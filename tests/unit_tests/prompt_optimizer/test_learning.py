@@ -4,12 +4,13 @@ The proposer only reads what it is shown, and the scores come from running each 
 scripted agent on questions that no strategy sees.
 """
 
-import random
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from langchain_core.messages import BaseMessage
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
@@ -21,6 +22,7 @@ from tests.unit_tests.prompt_optimizer.lab import (
     ANN,
     NEEDS,
     PROMPT,
+    Given,
     Ways,
     a_reader,
     a_spoiler,
@@ -28,14 +30,16 @@ from tests.unit_tests.prompt_optimizer.lab import (
     examples,
     judge,
     optimizer,
+    seeded,
     the_agent,
 )
 
+Reader: TypeAlias = Callable[[list[BaseMessage]], dict[str, Any]]
 STRATEGIES = ["gradient", "metaprompt", "prompt_memory", "evolutionary"]
 
 
 def _run(
-    strategy: Any, proposer: Any, store: BaseStore, ways: Ways, **given_: Any
+    strategy: str, proposer: Reader, store: BaseStore, ways: Ways, **given_: Given
 ) -> tuple[dict[str, Any], ScriptedChatModel, list[str]]:
     asked: list[str] = []
     model = ScriptedChatModel(replies=proposer)
@@ -103,10 +107,7 @@ def test_without_crossover_evolution_stays_below(ways: Ways) -> None:
 
 def test_evolution_is_deterministic(ways: Ways) -> None:
     """The same seed gives the same calls and the same text."""
-    runs = [
-        _run("evolutionary", a_reader, InMemoryStore(), ways, rng=random.Random(7))
-        for _ in range(2)
-    ]
+    runs = [_run("evolutionary", a_reader, InMemoryStore(), ways, rng=seeded()) for _ in range(2)]
     one, two = ((result["prompts"], [r.text for r in m.requests], a) for result, m, a in runs)
     assert one == two
 
@@ -124,7 +125,7 @@ def test_evolution_decides_with_examples_it_was_not_bred_with() -> None:
     """Half of the examples breed, the other half decides."""
     seen: list[tuple[str, str]] = []
 
-    def evaluator(text: str, example: Any) -> float:
+    def evaluator(text: str, example: Given) -> float:
         seen.append((text, example["id"]))
         return float(text.count("Always"))
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
@@ -130,7 +131,9 @@ def test_levels_are_read_most_specific_first(any_store: BaseStore, ways: Ways) -
     """A user's own text wins over the agent's, the agent's over the organization's."""
     org = ("memories", "{org_id}")
     agent, user = (*org, "{agent_id}"), (*org, "{agent_id}", "{user_id}")
-    scope = {"configurable": {"org_id": "acme", "agent_id": "bot", "user_id": "ann"}}
+    scope: RunnableConfig = {
+        "configurable": {"org_id": "acme", "agent_id": "bot", "user_id": "ann"}
+    }
     levels = {
         "org": PromptMemory(namespace=org, store=any_store),
         "agent": PromptMemory(namespace=agent, read_namespaces=[org], store=any_store),
@@ -139,10 +142,12 @@ def test_levels_are_read_most_specific_first(any_store: BaseStore, ways: Ways) -
     for name, memory in levels.items():
         ways.call(memory, "set", "prompt", f"Text of {name}.", config=scope)
         assert ways.call(levels["user"], "get", "prompt", config=scope).text == f"Text of {name}."
-    bob = {"configurable": {"org_id": "acme", "agent_id": "bot", "user_id": "bob"}}
+    bob: RunnableConfig = {"configurable": {"org_id": "acme", "agent_id": "bot", "user_id": "bob"}}
     assert ways.call(levels["user"], "get", "prompt", config=bob).text == "Text of agent."
     assert ways.call(levels["org"], "get", "prompt", config=bob).text == "Text of org."
-    other = {"configurable": {"org_id": "other", "agent_id": "bot", "user_id": "ann"}}
+    other: RunnableConfig = {
+        "configurable": {"org_id": "other", "agent_id": "bot", "user_id": "ann"}
+    }
     with pytest.raises(MemoryNotFoundError):
         ways.call(levels["user"], "get", "prompt", config=other)
 
@@ -150,7 +155,7 @@ def test_levels_are_read_most_specific_first(any_store: BaseStore, ways: Ways) -
 def test_own_history_begins_with_what_was_inherited(any_store: BaseStore, ways: Ways) -> None:
     """The first change of a user's own keeps the organization's text as version 1."""
     org = PromptMemory(namespace=("memories", "{org_id}"), store=any_store)
-    scope = {"configurable": {"org_id": "acme", "user_id": "ann"}}
+    scope: RunnableConfig = {"configurable": {"org_id": "acme", "user_id": "ann"}}
     ways.call(org, "set", "prompt", "Text of org.", config=scope)
     own = PromptMemory(
         namespace=("memories", "{org_id}", "{user_id}"),
@@ -167,7 +172,7 @@ def test_own_history_begins_with_what_was_inherited(any_store: BaseStore, ways: 
 def test_optimizer_writes_at_its_own_level_only(any_store: BaseStore, ways: Ways) -> None:
     """What one user's feedback leads to does not change the organization's prompt."""
     org, own = ("memories", "{org_id}"), ("memories", "{org_id}", "{user_id}")
-    scope = {"configurable": {"org_id": "acme", "user_id": "ann-17"}}
+    scope: RunnableConfig = {"configurable": {"org_id": "acme", "user_id": "ann-17"}}
     shared = PromptMemory(namespace=org, store=any_store)
     ways.call(shared, "set", "prompt", PROMPT, config=scope)
     graph = optimizer(
@@ -185,7 +190,7 @@ def test_users_do_not_see_each_others_prompts(any_store: BaseStore, ways: Ways) 
     prompts = PromptMemory(prompts=PROMPT, store=any_store)
     ways.call(prompts, "set", "prompt", "Ann's.")
     ways.call(prompts, "record", TALKS[0])
-    bob = {"configurable": {"user_id": "bob"}}
+    bob: RunnableConfig = {"configurable": {"user_id": "bob"}}
     assert ways.call(prompts, "get", "prompt", config=bob).text == PROMPT
     assert run(prompts.trajectories(), prompts.environment(bob)) == []
 
@@ -245,7 +250,7 @@ def test_journal_tells_why_a_version_became_active(
 def test_forget_erases_texts_conversations_and_journal(any_store: BaseStore, ways: Ways) -> None:
     """After `forget` no text of prompts or conversations is anywhere, and others keep theirs."""
     prompts = PromptMemory(prompts=PROMPT, store=any_store)
-    bob = {"configurable": {"user_id": "bob"}}
+    bob: RunnableConfig = {"configurable": {"user_id": "bob"}}
     for text in ("Answer {q} secretly.", "Answer {q} more secretly."):
         ways.call(prompts, "set", "prompt", text)
     ways.call(prompts, "set", "prompt", "Bob's.", config=bob)

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, SystemMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from typing_extensions import TypedDict
@@ -17,10 +19,14 @@ from langchain_agentmem.prompt_optimizer import PromptMemory
 from langchain_agentmem.surfaces.prompts import PromptMiddleware, load_prompt_node
 from langchain_agentmem.testing import ScriptedChatModel
 
-ANN = {"configurable": {"user_id": "ann"}}
-BOB = {"configurable": {"user_id": "bob"}}
+Graph: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
+Given: TypeAlias = Any
+"""What a test hands through."""
+
+ANN: RunnableConfig = {"configurable": {"user_id": "ann"}}
+BOB: RunnableConfig = {"configurable": {"user_id": "bob"}}
 PROMPT = "Help {name} politely."
-ASK = {"messages": [("user", "Hi")]}
+ASK: Given = {"messages": [("user", "Hi")]}
 
 
 class State(TypedDict, total=False):
@@ -36,15 +42,15 @@ def is_async(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-def _run(graph: Any, given: Any, config: Any, *, is_async: bool) -> dict[str, Any]:
+def _run(graph: Graph, given: Given, config: Given, *, is_async: bool) -> dict[str, Any]:
     if is_async:
         return dict(asyncio.run(graph.ainvoke(given, config)))
     return dict(graph.invoke(given, config))
 
 
 def _agent(
-    store: BaseStore | None, replies: Sequence[Any], **given: Any
-) -> tuple[Any, ScriptedChatModel]:
+    store: BaseStore | None, replies: Sequence[Any], **given: Given
+) -> tuple[Graph, ScriptedChatModel]:
     model = ScriptedChatModel(replies=list(replies))
     options: dict[str, Any] = {"values": {"name": "Ann"}} | given
     system = options.pop("system_prompt", None)
@@ -166,6 +172,6 @@ def test_two_prompts_in_one_agent() -> None:
     model = ScriptedChatModel(replies=["Hello."])
     middleware = [PromptMiddleware(memory, each, name=each) for each in ("tone", "form")]
     agent = create_agent(model, [], middleware=middleware, store=InMemoryStore())
-    result: dict[str, Any] = agent.invoke(ASK, ANN)  # type: ignore[arg-type]
+    result: dict[str, Any] = agent.invoke(ASK, ANN)
     assert all(each in _system(model) for each in ("Be kind.", "Be brief."))
     assert result["prompt_versions"] == {"tone": 1, "form": 1}
