@@ -2,6 +2,7 @@
 
 - `recall_node`, `remember_node`: a memory's steps as nodes of your own graph.
 - `create_manage_memory_tool`, `create_search_memory_tool`: the model itself writes and searches.
+- `load_prompt_node`, `PromptMiddleware`: the active version of a learned prompt.
 - `create_memory_agent`: a whole agent that recalls, answers and remembers.
 """
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from langchain_agentmem.surfaces.agent import create_memory_agent as create_memory_agent
     from langchain_agentmem.surfaces.nodes import recall_node as recall_node
     from langchain_agentmem.surfaces.nodes import remember_node as remember_node
+    from langchain_agentmem.surfaces.prompts import PromptMiddleware as PromptMiddleware
+    from langchain_agentmem.surfaces.prompts import load_prompt_node as load_prompt_node
     from langchain_agentmem.surfaces.tools import (
         create_manage_memory_tool as create_manage_memory_tool,
     )
@@ -22,17 +25,21 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "PromptMiddleware": "prompts",
     "create_manage_memory_tool": "tools",
     "create_memory_agent": "agent",
     "create_search_memory_tool": "tools",
+    "load_prompt_node": "prompts",
     "recall_node": "nodes",
     "remember_node": "nodes",
 }
 
 __all__ = [
+    "PromptMiddleware",
     "create_manage_memory_tool",
     "create_memory_agent",
     "create_search_memory_tool",
+    "load_prompt_node",
     "recall_node",
     "remember_node",
 ]
