@@ -1,0 +1,53 @@
+"""Published test tools: the store conformance kit and its deterministic doubles.
+
+The kit needs pytest and langgraph only. Names load at first use, so that one tool does not import
+what another needs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from langchain_agentmem.testing.conformance import (
+        AsyncBaseStoreConformance as AsyncBaseStoreConformance,
+    )
+    from langchain_agentmem.testing.conformance import (
+        BaseStoreConformance as BaseStoreConformance,
+    )
+    from langchain_agentmem.testing.doubles import AsymmetricEmbeddings as AsymmetricEmbeddings
+    from langchain_agentmem.testing.doubles import CharacterEmbeddings as CharacterEmbeddings
+    from langchain_agentmem.testing.doubles import ManualClock as ManualClock
+    from langchain_agentmem.testing.doubles import TableEmbeddings as TableEmbeddings
+
+_HOMES = {
+    "AsymmetricEmbeddings": "doubles",
+    "AsyncBaseStoreConformance": "conformance",
+    "BaseStoreConformance": "conformance",
+    "CharacterEmbeddings": "doubles",
+    "ManualClock": "doubles",
+    "TableEmbeddings": "doubles",
+}
+
+__all__ = [
+    "AsymmetricEmbeddings",
+    "AsyncBaseStoreConformance",
+    "BaseStoreConformance",
+    "CharacterEmbeddings",
+    "ManualClock",
+    "TableEmbeddings",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name may be asked for
+    """Load a public name from its home at first use (PEP 562)."""
+    if name not in _HOMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted(__all__)
