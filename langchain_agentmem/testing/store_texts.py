@@ -77,6 +77,13 @@ class TextConformance(StoreSuite):
         expect_equal([sorted(call) for call in embedder.document_calls], [["abc", "def", "ghi"]],
                      "calls of embed_documents")  # fmt: skip
 
+    def test_v_equal_texts_are_embedded_once(self, opener: StoreOpener) -> None:
+        """The same text in two items or two fields of one batch costs one embedding."""
+        embedder = CharacterEmbeddings()
+        store = indexed(opener, embedder, ["title", "body"])
+        store.batch([PutOp(_NS, key, {"title": "same", "body": "same"}) for key in ("a", "b")])
+        expect_equal(embedder.documents, ["same"], "texts embedded")
+
     def test_v_documents_are_not_embedded_as_queries(self, opener: StoreOpener) -> None:
         """Putting calls `embed_documents` only."""
         embedder = CharacterEmbeddings()
@@ -132,6 +139,7 @@ class TextConformance(StoreSuite):
 
     def test_v_async_embedder_works_or_says_how(self, opener: StoreOpener) -> None:
         """An async embedding function works from sync calls, or the error says what to call."""
+
         async def embed(texts: list[str]) -> list[list[float]]:
             return [[float(len(text)), 1.0] for text in texts]
 

@@ -64,6 +64,7 @@ class TTLConformance(StoreSuite):
         store = opener.open(ttl={})
         store.put(_NS, "got", {"n": 1}, ttl=opener.ttl_minutes)
         store.put((*_NS, "x"), "found", {"n": 1}, ttl=opener.ttl_minutes)
+        store.put((*_NS, "y"), "unread", {"n": 1}, ttl=opener.ttl_minutes)
         opener.wait(_HALF * opener.ttl_minutes)
         store.get(_NS, "got")
         store.search((*_NS, "x"))

@@ -9,8 +9,10 @@ from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem.stores import FaissSqliteStore
 from langchain_agentmem.testing import AsyncBaseStoreConformance, BaseStoreConformance
+from langchain_agentmem.testing.expected_failures import IN_MEMORY_STORE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -49,6 +51,11 @@ class _InMemory(BaseStoreConformance):
     def create_store(self, where: Path, **options: Any) -> BaseStore:  # noqa: ARG002
         """Return a new store."""
         return InMemoryStore(index=options["index"])
+
+    @property
+    def expected_failures(self) -> Mapping[str, str]:
+        """The shipped table."""
+        return IN_MEMORY_STORE
 
 
 class TestInMemoryStore(_InMemory):
