@@ -1,4 +1,4 @@
-"""Published test tools: the store conformance kit and its deterministic doubles.
+"""Published test tools: the store conformance kit, its doubles, and a scripted chat model.
 
 The kit needs pytest and langgraph only. Names load at first use, so that one tool does not import
 what another needs.
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from langchain_agentmem.testing.doubles import CharacterEmbeddings as CharacterEmbeddings
     from langchain_agentmem.testing.doubles import ManualClock as ManualClock
     from langchain_agentmem.testing.doubles import TableEmbeddings as TableEmbeddings
+    from langchain_agentmem.testing.scripted import Request as Request
+    from langchain_agentmem.testing.scripted import ScriptedChatModel as ScriptedChatModel
+    from langchain_agentmem.testing.scripted import UnexpectedCallError as UnexpectedCallError
 
 _HOMES = {
     "AsymmetricEmbeddings": "doubles",
@@ -27,7 +30,10 @@ _HOMES = {
     "BaseStoreConformance": "conformance",
     "CharacterEmbeddings": "doubles",
     "ManualClock": "doubles",
+    "Request": "scripted",
+    "ScriptedChatModel": "scripted",
     "TableEmbeddings": "doubles",
+    "UnexpectedCallError": "scripted",
 }
 
 __all__ = [
@@ -36,7 +42,10 @@ __all__ = [
     "BaseStoreConformance",
     "CharacterEmbeddings",
     "ManualClock",
+    "Request",
+    "ScriptedChatModel",
     "TableEmbeddings",
+    "UnexpectedCallError",
 ]
 
 
