@@ -29,11 +29,11 @@ class StoreSuite:
 
     def create_store(
         self,
-        where: Path,
+        where: Path,  # noqa: ARG002 - for subclasses
         *,
-        index: IndexConfig | None = None,
-        ttl: TTLConfig | None = None,
-        clock: Callable[[], datetime] | None = None,
+        index: IndexConfig | None = None,  # noqa: ARG002 - for subclasses
+        ttl: TTLConfig | None = None,  # noqa: ARG002 - for subclasses
+        clock: Callable[[], datetime] | None = None,  # noqa: ARG002 - for subclasses
     ) -> Any:  # noqa: ANN401 - a store, a context manager or an async context manager
         """Return a store, or a context manager that gives one.
 

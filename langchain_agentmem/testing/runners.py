@@ -88,8 +88,10 @@ class AsyncCalls(BaseStore):
         """Run `adelete`."""
         self._loop.run(self.wrapped.adelete(*args, **options))
 
-    def list_namespaces(  # noqa: ANN401 - passed on
-        self, *args: Any, **options: Any
+    def list_namespaces(
+        self,
+        *args: Any,  # noqa: ANN401 - passed on
+        **options: Any,  # noqa: ANN401 - passed on
     ) -> list[tuple[str, ...]]:
         """Run `alist_namespaces`."""
         result: list[tuple[str, ...]] = self._loop.run(

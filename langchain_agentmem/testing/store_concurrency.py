@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -35,7 +36,7 @@ class ConcurrencyConformance(StoreSuite):
         store = runner.raw(subject)
         runner.run(store.aput(_NS, "old", {"n": 0}))
 
-        async def both() -> list[Any]:
+        async def both() -> Sequence[Any]:
             calls = (
                 store.aput(_NS, "before", {"n": 1}),
                 store.asearch(_NS, filter={"n": {"$near": 1}}),

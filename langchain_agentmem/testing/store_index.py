@@ -22,9 +22,9 @@ _FAN: Final = {f"t{n}": [math.cos(n / 50), math.sin(n / 50)] for n in range(30)}
 
 def indexed(
     opener: StoreOpener,
-    embedder: Any,
+    embedder: Any,  # noqa: ANN401 - passed on, or any result of a store
     fields: list[str] | None = None,
-    **more: object,  # noqa: ANN401
+    **more: object,
 ) -> BaseStore:
     """Open a store that embeds with the embedder, by default the field `text`."""
     index = {"dims": embedder.dims, "embed": embedder, "fields": fields or ["text"], **more}

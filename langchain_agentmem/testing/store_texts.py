@@ -105,7 +105,7 @@ class TextConformance(StoreSuite):
         """A filter chooses the items, then exactly those are ranked."""
         table = {f"t{n}": [1.0, n / 10] for n in range(10)} | {"q": [1.0, 0.0]}
         store = indexed(opener, TableEmbeddings(table))
-        ops = [PutOp(_NS, f"t{n}", {"text": f"t{n}", "late": n >= 7}) for n in range(10)]
+        ops = [PutOp(_NS, f"t{n}", {"text": f"t{n}", "late": n >= 7}) for n in range(10)]  # noqa: PLR2004 - the numbers of this test
         store.batch(ops)
         found = ranked(store, "q", filter={"late": True}, limit=3)
         expect_equal(found, ["t7", "t8", "t9"], "keys of the filtered query")
@@ -135,7 +135,7 @@ class TextConformance(StoreSuite):
         expect_equal(len(numbers), 3, f"number of float scores in {scores}")
         expect_equal(numbers, sorted(numbers, reverse=True), "scores in order")
         what = f"cosine scores: expected within -1 and 1, found {numbers}"
-        expect_true(all(-1.0001 <= score <= 1.0001 for score in numbers), what)
+        expect_true(all(-1.0001 <= score <= 1.0001 for score in numbers), what)  # noqa: PLR2004 - the numbers of this test
 
     def test_v_async_embedder_works_or_says_how(self, opener: StoreOpener) -> None:
         """An async embedding function works from sync calls, or the error says what to call."""

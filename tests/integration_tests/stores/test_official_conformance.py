@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from langchain_agentmem.stores import open_store
 from langchain_agentmem.testing import AsyncBaseStoreConformance, BaseStoreConformance
 from langchain_agentmem.testing import expected_failures as tables
 from tests.integration_tests.postgres import schema_uri
@@ -38,7 +39,7 @@ class TestSqliteStore(_Sqlite):
     """`SqliteStore`, which is sync only."""
 
     @contextmanager
-    def create_store(self, where: Path, **options: Any) -> Iterator[BaseStore]:
+    def create_store(self, where: Path, **options: Any) -> Iterator[BaseStore]:  # noqa: ANN401 - passed on, or any result of a store
         """Open the file of the test's directory."""
         sqlite = pytest.importorskip("langgraph.store.sqlite")
         options.pop("clock")
@@ -57,7 +58,7 @@ class TestAsyncSqliteStore(_Sqlite, AsyncBaseStoreConformance):
     """`AsyncSqliteStore`, which is async only."""
 
     @asynccontextmanager
-    async def create_store(self, where: Path, **options: Any) -> AsyncIterator[BaseStore]:
+    async def create_store(self, where: Path, **options: Any) -> AsyncIterator[BaseStore]:  # noqa: ANN401 - passed on, or any result of a store
         """Open the file of the test's directory."""
         sqlite = pytest.importorskip("langgraph.store.sqlite.aio")
         options.pop("clock")
@@ -85,7 +86,7 @@ class TestPostgresStore(_Postgres):
     """`PostgresStore`, which is sync only."""
 
     @contextmanager
-    def create_store(self, where: Path, **options: Any) -> Iterator[BaseStore]:
+    def create_store(self, where: Path, **options: Any) -> Iterator[BaseStore]:  # noqa: ANN401 - passed on, or any result of a store
         """Open a schema of the test's own."""
         postgres = pytest.importorskip("langgraph.store.postgres")
         options.pop("clock")
@@ -103,7 +104,7 @@ class TestAsyncPostgresStore(_Postgres, AsyncBaseStoreConformance):
     """`AsyncPostgresStore`, which is async only."""
 
     @asynccontextmanager
-    async def create_store(self, where: Path, **options: Any) -> AsyncIterator[BaseStore]:
+    async def create_store(self, where: Path, **options: Any) -> AsyncIterator[BaseStore]:  # noqa: ANN401 - passed on, or any result of a store
         """Open a schema of the test's own."""
         postgres = pytest.importorskip("langgraph.store.postgres.aio")
         options.pop("clock")
@@ -116,3 +117,26 @@ class TestAsyncPostgresStore(_Postgres, AsyncBaseStoreConformance):
     def expected_failures(self) -> Mapping[str, str]:
         """The shipped table."""
         return tables.ASYNC_POSTGRES_STORE
+
+
+class _PooledPostgres(_Postgres):
+    """Capabilities of the store `open_store` returns for PostgreSQL."""
+
+    def create_store(self, where: Path, **options: Any) -> BaseStore:  # noqa: ANN401 - by the kit
+        """Open a schema of the test's own."""
+        pytest.importorskip("langgraph.store.postgres")
+        options.pop("clock")
+        return open_store(schema_uri(where), **options)
+
+    @property
+    def expected_failures(self) -> Mapping[str, str]:
+        """The shipped table."""
+        return tables.POOLED_POSTGRES_STORE
+
+
+class TestPooledPostgresStore(_PooledPostgres):
+    """`open_store("postgresql://...")` through its sync methods."""
+
+
+class TestAsyncPooledPostgresStore(_PooledPostgres, AsyncBaseStoreConformance):
+    """`open_store("postgresql://...")` through its async methods."""

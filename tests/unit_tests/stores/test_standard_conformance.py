@@ -29,7 +29,7 @@ class _FaissSqlite(BaseStoreConformance):
     namespace_delete = True
     lexical_search = True
 
-    def create_store(self, where: Path, **options: Any) -> BaseStore:
+    def create_store(self, where: Path, **options: Any) -> BaseStore:  # noqa: ANN401 - passed on, or any result of a store
         """Open the file of the test's directory."""
         clock = options.pop("clock", None)
         if clock is not None:
@@ -48,7 +48,7 @@ class TestAsyncFaissSqliteStore(_FaissSqlite, AsyncBaseStoreConformance):
 class _InMemory(BaseStoreConformance):
     """How LangGraph's in-memory store is made."""
 
-    def create_store(self, where: Path, **options: Any) -> BaseStore:  # noqa: ARG002
+    def create_store(self, where: Path, **options: Any) -> BaseStore:  # noqa: ANN401, ARG002 - by the kit
         """Return a new store."""
         return InMemoryStore(index=options["index"])
 
