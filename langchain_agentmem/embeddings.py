@@ -20,6 +20,7 @@ EmbeddingSpec = (
     | Callable[[Sequence[str]], Awaitable[list[list[float]]]]
     | str
 )
+_LONGEST: Final = 100_000
 _NAME_ATTRIBUTES: Final = ("name", "model", "model_name", "model_id")
 
 
@@ -63,7 +64,8 @@ class WordLlamaEmbeddings(_LocalEmbeddings):
     """The bundled static model `l2_supercat_256`: no network, no key, about 0.1 ms a text.
 
     It knows the Latin script. A text without a Latin letter gets the zero vector, and hybrid
-    search leaves the ranking to the words when `covers` says no.
+    search leaves the ranking to the words when `covers` says no. Of a text over 100,000 characters
+    it reads the beginning: a mean over so many words hardly changes any more.
 
     Example:
         ```python
@@ -91,6 +93,7 @@ class WordLlamaEmbeddings(_LocalEmbeddings):
         return package.WordLlama.load(cache_dir=folder, disable_download=True)
 
     def _embed(self, texts: list[str], *, is_query: bool) -> list[list[float]]:  # noqa: ARG002
+        texts = [text[:_LONGEST] for text in texts]
         known = [text for text in texts if any(map(_is_latin, text))]
         vectors = iter(self._model().embed(known, norm=True).tolist() if known else [])
         zero = [0.0] * self.dims

@@ -8,6 +8,7 @@ without searching.
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 _KEYS: Final = uuid.UUID("5b1d2c0e-9a55-5a0e-8f0e-3f1b6c0d7a11")
 _PARTICIPANTS: Final = "participants"
 _OWN: Final = "_turn"
-_SEPARATOR: Final = "\x1f"
 _MAX_ATTEMPTS: Final = 100
 
 
@@ -98,10 +98,14 @@ class Turn:
         """Read a message; None for one that says nothing.
 
         System messages, tool results, empty messages and our own rendered memories say nothing.
+
+        Raises:
+            ValueError: The text holds a lone surrogate, which no file can hold.
         """
         text, speaker = text_of(message), speaker_of(message)
         if speaker is None or not text.strip() or is_rendered(text):
             return None
+        _check_unicode(text)
         at = time_of(message) or now
         session = session_of(message) or to_timestamp(at)[:10]
         unnamed = _name(thread, session, to_timestamp(at), str(position), speaker, text)
@@ -340,4 +344,15 @@ def _session_key(log: Log, turn: Turn) -> str:
 
 
 def _name(*parts: str) -> str:
-    return str(uuid.uuid5(_KEYS, _SEPARATOR.join(parts)))
+    return str(uuid.uuid5(_KEYS, json.dumps(parts)))
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        msg = (
+            f"The message {text[:40]!r}... holds a lone surrogate at position {error.start}, which "
+            "is not text. Decode its source with the right encoding, or use errors='replace'."
+        )
+        raise ValueError(msg) from error

@@ -103,3 +103,10 @@ def test_names_are_stable() -> None:
     assert embedding_name(WordLlamaEmbeddings()) == embedding_name(default_embeddings())
     assert embedding_name(resolve_embeddings(lambda texts: [[1.0] for _ in texts])) is None
     assert embedding_name(DeterministicFakeEmbedding(size=3)) == "DeterministicFakeEmbedding"
+
+
+def test_of_a_huge_text_the_beginning_is_embedded() -> None:
+    """Ten megabytes have the vector of their beginning, and do not take a minute."""
+    model = WordLlamaEmbeddings()
+    huge = "A green bicycle stands by the river. " * 270_000
+    assert model.embed_query(huge) == model.embed_query(huge[:100_000])
