@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, cast
 
 from langgraph.store.base import Op, Result, SearchOp, TTLConfig
 from langgraph.store.postgres import PostgresStore
 from langgraph.store.postgres.base import PostgresIndexConfig
+from psycopg import Connection
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
@@ -83,6 +85,13 @@ class PooledPostgresStore(PostgresStore):
                 self._pool.open(wait=True)
                 super().setup()
                 self._is_ready = True
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection[dict[str, Any]]]:
+        """Give a connection of the pool, whose rows are dicts, as one transaction."""
+        self.setup()
+        with self._pool.connection() as connection, connection.transaction():
+            yield connection
 
     def close(self) -> None:
         """Stop the sweeper and close the connections; harmless twice."""
