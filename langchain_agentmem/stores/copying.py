@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from langchain_core.embeddings import Embeddings
@@ -15,7 +16,7 @@ from langchain_agentmem.embeddings import default_embeddings
 from langchain_agentmem.errors import StorageError
 from langchain_agentmem.stores._calls import require_store
 from langchain_agentmem.stores._records import Record, read, stamp
-from langchain_agentmem.stores.open import open_store
+from langchain_agentmem.stores.open import file_of, open_store
 
 _CHUNK: Final = 200
 _SHOWN: Final = 5
@@ -99,8 +100,12 @@ def copy_urls(
 
     Raises:
         ConfigurationError: If a URL or the model cannot be used.
-        StorageError: If the comparison finds a difference.
+        StorageError: If the source does not exist, or the comparison finds a difference.
     """
+    path = file_of(source)
+    if path is not None and not Path(path).exists():
+        msg = f"There is no store file {path} to copy from."
+        raise StorageError(msg)
     model = embeddings or default_embeddings()
     reusing = _reusing(model)
     with (

@@ -50,16 +50,23 @@ def open_store(
             store.put(("users", "ada"), "1", {"text": "plays the cello"})
         ```
     """
-    if url.startswith(_SQLITE) and len(url) > len(_SQLITE):
-        path = unquote(url.removeprefix(_SQLITE))
+    path = file_of(url)
+    if path is not None:
         return FaissSqliteStore(path, index=index, ttl=ttl, **options)
     if url.startswith(_POSTGRES):
         return _open_postgres(url, index, ttl, options)
     msg = (
-        f"{url.partition('@')[0][:40]!r} is no URL of a store; "
+        f"{url.partition('://')[0][:40]!r} is no URL of a store; "
         "use sqlite:///file.sqlite or postgresql://user:password@host/database."
     )
     raise ConfigurationError(msg)
+
+
+def file_of(url: str) -> str | None:
+    """Return the path, or `:memory:`, a `sqlite:///` URL names; None for any other URL."""
+    if not url.startswith(_SQLITE) or len(url) == len(_SQLITE):
+        return None
+    return unquote(url.removeprefix(_SQLITE))
 
 
 def _open_postgres(
