@@ -1,7 +1,7 @@
 """A process that puts items into a store file and acknowledges each on stdout, until it is killed.
 
-Run as `python -m tests.survival.writer PATH START [MUTANT]`. Each line of stdout is the number of an
-item whose put has returned. Mutants are broken on purpose, to show that the checks notice.
+Run as `python -m tests.survival.writer PATH START [MUTANT]`. Each line of stdout is the number of
+an item whose put has returned. Mutants are broken on purpose, to show that the checks notice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def acknowledge(number: int) -> None:
 
 
 def write(path: str, start: int, mutant: str) -> None:
-    """Put items from `start` on, for ever; every tenth call is a batch with a delete."""
+    """Put items from `start` on, for ever."""
     synchronous: Any = "normal" if mutant == "synchronous" else "full"
     store = open_file(path, synchronous=synchronous)
     if mutant == "off":
