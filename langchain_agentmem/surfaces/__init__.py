@@ -2,7 +2,7 @@
 
 - `recall_node`, `remember_node`: a memory's steps as nodes of your own graph.
 - `create_manage_memory_tool`, `create_search_memory_tool`: the model itself writes and searches.
-- `langchain_agentmem.surfaces.agent`: a whole agent that recalls, answers and remembers.
+- `create_memory_agent`: a whole agent that recalls, answers and remembers.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langchain_agentmem.surfaces.agent import create_memory_agent as create_memory_agent
     from langchain_agentmem.surfaces.nodes import recall_node as recall_node
     from langchain_agentmem.surfaces.nodes import remember_node as remember_node
     from langchain_agentmem.surfaces.tools import (
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "create_manage_memory_tool": "tools",
+    "create_memory_agent": "agent",
     "create_search_memory_tool": "tools",
     "recall_node": "nodes",
     "remember_node": "nodes",
@@ -29,6 +31,7 @@ _HOMES = {
 
 __all__ = [
     "create_manage_memory_tool",
+    "create_memory_agent",
     "create_search_memory_tool",
     "recall_node",
     "remember_node",

@@ -363,6 +363,18 @@ def test_forgetting_everything_leaves_only_others(memory: Calls, store: BaseStor
     assert memory.recall("", config=ANN) == Recall()
 
 
+def test_forgetting_all_turns_of_a_speaker_erases_the_name(memory: Calls, store: BaseStore) -> None:
+    """A name is personal too: it goes with the last turn of its speaker, others' names stay."""
+    talk = [_said("a", name="Zoe"), _said("b", name="Max"), _said("c")]
+    keys = [op.key for op in memory.remember(talk, config=ANN)]
+    memory.forget(keys[0], config=ANN)
+    left = repr(everything(store))
+    assert "Zoe" not in left
+    assert "Max" in left
+    memory.forget(keys[1:], config=ANN)
+    assert everything(store) == {}
+
+
 def test_an_empty_filter_is_refused(memory: Calls) -> None:
     """A forgotten condition must not erase a scope."""
     with pytest.raises(ValueError, match="EVERYTHING"):
