@@ -9,7 +9,7 @@ UV_COMPILE = $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --gen
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help demo test integration_tests lint type format bench docs_check lowest locks clean
+.PHONY: help demo test integration_tests lint type format bench bench_stores survival docs_check lowest locks clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z_]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -41,6 +41,12 @@ docs_check: $(VENV)/dev.stamp ## Run the code blocks of the documentation.
 bench: $(VENV)/dev.stamp ## Measure recall on data of yours: DATA=folder, see benchmarks/rag_memory.py.
 	@test -n "$(DATA)" || { echo "Name the folder of data: make bench DATA=folder"; exit 1; }
 	$(BIN)/python benchmarks/rag_memory.py $(DATA) $(ARGS)
+
+bench_stores: $(VENV)/dev.stamp ## Compare stores in one run, minutes long; ARGS=... passes options.
+	$(BIN)/python benchmarks/stores.py $(ARGS)
+
+survival: $(VENV)/dev.stamp ## Kill a writing process 500 times and see that nothing is lost.
+	$(BIN)/python -m tests.survival.kills --rounds 500 $(ARGS)
 
 lowest: $(LOWEST)/lowest.stamp ## Run the unit tests with the lowest dependencies that are allowed.
 	$(LOWEST)/bin/python -m pytest -n 2 $(or $(TESTS),tests/unit_tests)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from langchain_agentmem.memories.state import Recall as Recall
     from langchain_agentmem.scopes import NamespaceTemplate as NamespaceTemplate
     from langchain_agentmem.stores.faiss_sqlite import FaissSqliteStore as FaissSqliteStore
+    from langchain_agentmem.stores.open import open_store as open_store
     from langchain_agentmem.surfaces.tools import (
         create_manage_memory_tool as create_manage_memory_tool,
     )
@@ -42,6 +43,7 @@ _HOMES = {
     "StoredMemory": "items",
     "create_manage_memory_tool": "surfaces.tools",
     "create_search_memory_tool": "surfaces.tools",
+    "open_store": "stores.open",
 }
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
     "__version__",
     "create_manage_memory_tool",
     "create_search_memory_tool",
+    "open_store",
 ]
 
 

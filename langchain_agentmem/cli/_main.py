@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from langchain_agentmem._version import __version__
-from langchain_agentmem.cli import _chat, _doctor, _export, _forget, _import, _inspect, _search
+from langchain_agentmem.cli import (
+    _chat,
+    _copy,
+    _doctor,
+    _export,
+    _forget,
+    _import,
+    _inspect,
+    _search,
+)
 from langchain_agentmem.cli._memory import DEFAULT_DB, DEFAULT_USER, real_text
 from langchain_agentmem.cli._output import Output
 from langchain_agentmem.errors import AgentMemoryError
@@ -18,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _INTERRUPTED: Final = 130
-_COMMANDS: Final = (_chat, _import, _search, _inspect, _forget, _export, _doctor)
+_COMMANDS: Final = (_chat, _import, _search, _inspect, _forget, _export, _copy, _doctor)
 _EPILOG: Final = """\
 environment:
   AGENTMEM_DB     the memory file (default: ~/.agentmem/memory.sqlite)

@@ -1,0 +1,275 @@
+"""`VectorStoreBaseStore`: any LangChain vector store as a LangGraph store."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from langchain_core.documents import Document
+from langchain_core.vectorstores import VectorStore
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    get_text_at_path,
+)
+
+from langchain_agentmem.errors import ConfigurationError
+from langchain_agentmem.stores._calls import Call, Work, adrive, drive
+from langchain_agentmem.stores._filters import compile_filter
+from langchain_agentmem.stores._indexing import check_fields
+from langchain_agentmem.stores._ops import StoreOp, StoreSearchOp, check_op
+from langchain_agentmem.stores.faiss_sqlite import FaissSqliteStore
+
+_LEDGER: Final = ("_agentmem", "vectors")
+_ID_SPACE: Final = uuid.UUID("5f1c1d0e-61a5-4c52-9d3a-6a3b7f3e8a10")
+_FIRST_PAGE: Final = 50
+_GROWTH: Final = 4
+
+Place = tuple[tuple[str, ...], str]
+
+
+@dataclass(slots=True)
+class _Vectors:
+    """The documents of one put.
+
+    Attributes:
+        documents: The texts to embed, by their id in the vector store.
+        former: The ids the item had.
+    """
+
+    documents: dict[str, Document]
+    former: list[str] = field(default_factory=list)
+
+
+class VectorStoreBaseStore(BaseStore):
+    """A LangGraph `BaseStore` that ranks with any LangChain `VectorStore`.
+
+    Items live in a small embedded catalogue, which is the truth: it answers reads, filters and
+    listings, and commits a batch as one whole. The vector store holds one document for each indexed
+    text, under a UUID made of namespace, key and text, with namespace, key and value in its
+    metadata. A query takes hits from the vector store in growing pages until `limit` items match
+    scope and filter, so that a filter never returns fewer than exist; hits the catalogue does not
+    know any more are ignored. Time to live is not supported.
+
+    Two stores may share a vector store only if they share the catalogue file too.
+
+    Args:
+        vectorstore: The vector store; it must be able to delete by id.
+        catalogue: The catalogue's file, `":memory:"`, or a `FaissSqliteStore` without index.
+        fields: Paths of what is embedded; none at all for a store without search by query.
+        scores: `"similarity"` if a higher score of the vector store is better, `"distance"` if a
+            lower one is; distances are negated.
+
+    Raises:
+        ConfigurationError: If an argument cannot be used.
+
+    Example:
+        ```python
+        from langchain_core.vectorstores import InMemoryVectorStore
+
+        from langchain_agentmem.embeddings import default_embeddings
+        from langchain_agentmem.stores import VectorStoreBaseStore
+
+        store = VectorStoreBaseStore(InMemoryVectorStore(default_embeddings()))
+        store.put(("users", "ada"), "1", {"text": "plays the cello"})
+        store.search(("users",), query="cello")
+        ```
+    """
+
+    supports_ttl = False
+
+    def __init__(
+        self,
+        vectorstore: VectorStore,
+        *,
+        catalogue: str | Path | FaissSqliteStore = ":memory:",
+        fields: Sequence[str] = ("$",),
+        scores: Literal["similarity", "distance"] = "similarity",
+    ) -> None:
+        if not isinstance(vectorstore, VectorStore):
+            msg = f"A LangChain VectorStore is needed, not {type(vectorstore).__name__}."
+            raise ConfigurationError(msg)
+        if scores not in ("similarity", "distance"):
+            msg = f"scores must be 'similarity' or 'distance', not {scores!r}."
+            raise ConfigurationError(msg)
+        if isinstance(catalogue, FaissSqliteStore):
+            self.catalogue = catalogue
+        else:
+            self.catalogue = FaissSqliteStore(catalogue, index=None)
+        self.vectorstore = vectorstore
+        self._fields = check_fields(list(fields))
+        self._sign = 1.0 if scores == "similarity" else -1.0
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Run ops as one whole: its reads see the state before, then its puts apply.
+
+        Raises:
+            ValueError: If an op is not acceptable; nothing was written.
+            TypeError: If a value holds something JSON does not know; nothing was written.
+        """
+        return drive(self._run(list(ops)))
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do what `batch` does without blocking the loop."""
+        return await adrive(self._run(list(ops)))
+
+    def close(self) -> None:
+        """Close the catalogue; harmless twice."""
+        self.catalogue.close()
+
+    async def aclose(self) -> None:
+        """Do what `close` does without blocking the loop."""
+        await self.catalogue.aclose()
+
+    def _run(self, ops: list[Op]) -> Work[list[Result]]:
+        checked = [check_op(op) for op in ops]
+        if any(isinstance(op, PutOp) and op.ttl is not None for op in checked):
+            msg = "VectorStoreBaseStore does not support a time to live."
+            raise NotImplementedError(msg)
+        queries = {
+            n: op
+            for n, op in enumerate(checked)
+            if isinstance(op, StoreSearchOp) and op.query and self._fields
+        }
+        tests = {n: compile_filter(op.filter) for n, op in queries.items()}
+        plain = [op for n, op in enumerate(checked) if n not in queries]
+        puts = yield from self._prepare(checked)
+        ranked: dict[int, Any] = {}
+        for n, op in queries.items():
+            ranked[n] = yield from self._rank(op, tests[n])
+        yield from self._add(puts)
+        results = yield from self._commit(plain, puts)
+        rest = iter(results)
+        merged = [ranked[n] if n in queries else next(rest) for n in range(len(checked))]
+        yield from self._remove(puts)
+        return merged
+
+    def _prepare(self, ops: Sequence[StoreOp]) -> Work[dict[Place, _Vectors]]:
+        """Extract the texts of the surviving puts, and look up the ids their items had."""
+        puts: dict[Place, _Vectors] = {}
+        for op in ops:
+            if isinstance(op, PutOp):
+                documents = dict(self._documents(op))
+                puts[op.namespace, op.key] = _Vectors(documents)
+        if not puts:
+            return puts
+        found = yield Call(self.catalogue, "batch", ([_ledger_get(place) for place in puts],))
+        for vectors, entry in zip(puts.values(), found, strict=True):
+            vectors.former = [] if entry is None else entry.value["ids"]
+        return puts
+
+    def _documents(self, op: PutOp) -> Iterator[tuple[str, Document]]:
+        if op.index is not None and op.index is not False:
+            check_fields(op.index)
+        if op.value is None or op.index is False or not self._fields:
+            return
+        value = json.dumps(op.value, ensure_ascii=False)
+        metadata = {"namespace": json.dumps(op.namespace), "key": op.key, "value": value}
+        for path in self._fields if op.index is None else op.index:
+            for text in get_text_at_path(op.value, path):
+                if text.strip():
+                    name = json.dumps([op.namespace, op.key, text])
+                    identity = str(uuid.uuid5(_ID_SPACE, name))
+                    yield identity, Document(id=identity, page_content=text, metadata=metadata)
+
+    def _add(self, puts: Mapping[Place, _Vectors]) -> Work[None]:
+        """Embed what is new; until the catalogue is written, nobody sees it."""
+        new = {
+            identity: document
+            for vectors in puts.values()
+            for identity, document in vectors.documents.items()
+            if identity not in vectors.former
+        }
+        if new:
+            options = {"ids": list(new)}
+            yield Call(self.vectorstore, "add_documents", (list(new.values()),), options)
+
+    def _commit(self, ops: Sequence[StoreOp], puts: Mapping[Place, _Vectors]) -> Work[list[Result]]:
+        """Write items and ledger as one batch; on failure take the new vectors back."""
+        ledger = [_ledger_put(place, vectors) for place, vectors in puts.items()]
+        try:
+            results = yield Call(self.catalogue, "batch", ([*ops, *ledger],))
+        except Exception:
+            new = [i for v in puts.values() for i in v.documents if i not in v.former]
+            if new:
+                yield Call(self.vectorstore, "delete", (new,))
+            raise
+        return list(results[: len(ops)])
+
+    def _remove(self, puts: Mapping[Place, _Vectors]) -> Work[None]:
+        stale = [i for v in puts.values() for i in v.former if i not in v.documents]
+        if stale:
+            yield Call(self.vectorstore, "delete", (stale,))
+
+    def _rank(self, op: StoreSearchOp, test: Any) -> Work[list[SearchItem]]:  # noqa: ANN401
+        """Fetch growing pages of hits until enough items match or the hits are exhausted."""
+        wanted = op.limit + op.offset
+        size = max(_FIRST_PAGE, wanted)
+        while True:
+            hits = yield Call(
+                self.vectorstore, "similarity_search_with_score", (op.query,), {"k": size}
+            )
+            found = yield from self._match(op, test, hits)
+            if len(found) >= wanted or len(hits) < size:
+                return found[op.offset : wanted]
+            size *= _GROWTH
+
+    def _match(
+        self,
+        op: StoreSearchOp,
+        test: Any,  # noqa: ANN401 - a compiled filter or None
+        hits: Sequence[tuple[Document, float]],
+    ) -> Work[list[SearchItem]]:
+        """Return the live items of hits in scope, each with its best score, best first."""
+        prefix = tuple(op.namespace_prefix)
+        scores: dict[Place, float] = {}
+        ids: dict[Place, set[str]] = {}
+        for document, score in hits:
+            place = _place(document)
+            if place[0][: len(prefix)] == prefix:
+                scores[place] = max(self._sign * float(score), scores.get(place, -float("inf")))
+                ids.setdefault(place, set()).add(str(document.id))
+        reads = [read for place in scores for read in (GetOp(*place), _ledger_get(place))]
+        found = yield Call(self.catalogue, "batch", (reads,))
+        items = []
+        for place, item, entry in zip(scores, found[::2], found[1::2], strict=True):
+            live = item is not None and entry is not None and ids[place] & set(entry.value["ids"])
+            if live and (test is None or test(item.value)):
+                items.append(_scored(item, scores[place]))
+        return sorted(items, key=lambda item: (item.score, item.updated_at), reverse=True)
+
+
+def _ledger_get(place: Place) -> GetOp:
+    return GetOp((*_LEDGER, *place[0]), place[1])
+
+
+def _ledger_put(place: Place, vectors: _Vectors) -> PutOp:
+    ids = {"ids": list(vectors.documents)} if vectors.documents else None
+    return PutOp((*_LEDGER, *place[0]), place[1], ids)
+
+
+def _place(document: Document) -> Place:
+    namespace = document.metadata.get("namespace")
+    if not isinstance(namespace, str):
+        return (), ""
+    return tuple(json.loads(namespace)), str(document.metadata.get("key", ""))
+
+
+def _scored(item: Item, score: float) -> SearchItem:
+    return SearchItem(
+        namespace=item.namespace,
+        key=item.key,
+        value=item.value,
+        created_at=item.created_at,
+        updated_at=item.updated_at,
+        score=score,
+    )
