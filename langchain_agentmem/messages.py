@@ -48,7 +48,13 @@ def _block_text(block: str | dict[Any, Any]) -> str:
 
 
 def speaker_of(message: BaseMessage) -> str | None:
-    """Return who speaks: the name, else `"user"` or `"assistant"`; None for other roles."""
+    """Return who speaks: the name, else `"user"` or `"assistant"`; None for other roles.
+
+    A message whose `additional_kwargs` hold `remember: False` has no speaker either: it is shown
+    in the conversation, but is nothing to remember, such as an answer that only quotes memories.
+    """
+    if message.additional_kwargs.get("remember") is False:
+        return None
     role = _ROLES.get(message.type)
     return (message.name or role) if role else None
 

@@ -88,11 +88,20 @@ def search(home: tuple[str, ...], query: str, depth: int, moment: Moment) -> Ste
 
 
 def _scored_here(query: str, found: Sequence[StoredMemory]) -> Pool:
+    cosine = [each.parts.get("cosine", each.score) for each in found]
+    return Pool(
+        found, word_scores(query, found), [math.nan if each is None else each for each in cosine]
+    )
+
+
+def word_scores(query: str, found: Sequence[StoredMemory]) -> list[float]:
+    """Score memories by the words of a query alone, divided by the best score."""
+    if not found:
+        return []
     index = LexicalIndex()
     index.add_many([terms(searched_text(each)) for each in found])
-    scores = normalize_max(index.scores(query_terms(query))).tolist() if found else []
-    cosine = [each.parts.get("cosine", each.score) for each in found]
-    return Pool(found, scores, [math.nan if each is None else each for each in cosine])
+    scores: list[float] = normalize_max(index.scores(query_terms(query))).tolist()
+    return scores
 
 
 def ranked(

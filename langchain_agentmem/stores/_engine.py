@@ -191,7 +191,7 @@ class Engine:
         if self._settings is not None and self._settings.dims is not None and batch.documents:
             _check_count(documents, batch.documents)
             matrix = _vectors.as_matrix(documents, self._settings.dims)
-            vectors = dict(zip(batch.documents, map(_vectors.encode, matrix), strict=True))
+            vectors = dict(zip(batch.documents, _vectors.encode(matrix), strict=True))
         for unit in batch.units:
             if unit.vector is None:
                 unit.vector = vectors.get(unit.text)
@@ -228,9 +228,10 @@ class Engine:
                     hits = [] if found is None else [found]
                     results[position] = None if found is None else _search.plain_item(found)
                 else:
-                    search = cast("StoreSearchOp", op)
                     hits = self._search(
-                        connection, batch, position, search, views, vectors, horizon
+                        *(connection, batch, position, views.get(position)),
+                        vectors=vectors,
+                        now=horizon,
                     )
                     results[position] = [hit.item for hit in hits]
                 if cast("Any", op).refresh_ttl:
@@ -245,38 +246,36 @@ class Engine:
             return {}
         with self.index.lock:
             self.index.catch_up(connection)
-            return {
+            views = {
                 position: _search.view(
                     connection,
                     self.index,
                     cast("StoreSearchOp", batch.ops[position]),
                     batch.filters[position],
-                    now,
-                    mode,
+                    now=now,
+                    mode=mode,
                 )
                 for position, mode in batch.modes.items()
             }
+            self.index.trim()
+            return views
 
     def _search(
         self,
         connection: sqlite3.Connection,
         batch: Plan,
         position: int,
-        op: StoreSearchOp,
-        views: dict[int, _search.View],
+        view: _search.View | None,
+        *,
         vectors: dict[str, Sequence[float]],
         now: int | None,
     ) -> list[_search.Hit]:
-        view = views.get(position)
+        op = cast("StoreSearchOp", batch.ops[position])
         if view is None or self._settings is None:
             return _search.newest(connection, op, batch.filters[position], now)
-        scores = _search.score(
-            view,
-            vectors.get(op.query or ""),
-            self._settings,
-            batch.modes[position],
-            self._threads,
-        )
+        vector = vectors.get(op.query or "")
+        mode = batch.modes[position]
+        scores = _search.score(view, vector, self._settings, mode, threads=self._threads)
         return _search.ranked(connection, scores, op)
 
     def reindex(self) -> int:
@@ -305,7 +304,7 @@ class Engine:
                 found, _ = embed(settings.embeddings, chunk, [])
                 _check_count(found, chunk)
                 matrix = _vectors.as_matrix(found, settings.dims)
-                vectors.update(zip(chunk, map(_vectors.encode, matrix), strict=True))
+                vectors.update(zip(chunk, _vectors.encode(matrix), strict=True))
         for unit in units:
             unit.vector = vectors.get(unit.text)
             unit.terms = " ".join(terms(unit.text))

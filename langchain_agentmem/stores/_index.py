@@ -41,6 +41,7 @@ class MemoryIndex:
         self._settings = settings
         self._seen = -1
         self._epoch = -1
+        self._grown = False
 
     def catch_up(self, connection: sqlite3.Connection) -> None:
         """Apply every change between the last call and the connection's snapshot."""
@@ -64,13 +65,21 @@ class MemoryIndex:
         if segment is None:
             segment = self._load(connection, path)
             self.segments.add(segment)
+            self._grown = True
         return segment
+
+    def trim(self) -> None:
+        """Drop what exceeds the budget; sizes are looked at only after something was added."""
+        if self._grown:
+            self._grown = False
+            self.segments.trim()
 
     def fill_words(self, connection: sqlite3.Connection, segment: Segment) -> LexicalIndex:
         """Return a segment's lexical index, built at first use."""
         if segment.lexical is not None:
             return segment.lexical
         index = segment.lexical = LexicalIndex()
+        self._grown = True
         condition, values = scope_condition(segment.root)
         sql = f"SELECT i.id, u.terms {_ITEMS} CROSS {_UNITS} WHERE {condition} ORDER BY u.id"
         terms: dict[int, list[str]] = {}
@@ -90,6 +99,7 @@ class MemoryIndex:
         missing = segment.unfilled(condition)
         if not missing:
             return
+        self._grown = True
         first = min(start for _, start in missing)
         values = read_values(connection, np.unique(segment.ids(first)).tolist())
         for key, start in missing:
@@ -116,6 +126,7 @@ class MemoryIndex:
         return _vectors.normalize(matrix) if self._settings.distance == "cosine" else matrix
 
     def _apply(self, connection: sqlite3.Connection, after: int) -> None:
+        self._grown = True
         removed = connection.execute("SELECT item FROM removed WHERE change > ?", (after,))
         for (item,) in removed.fetchall():
             for segment in self.segments.all():
@@ -148,6 +159,10 @@ _CHANGED = (
 
 def read_values(connection: sqlite3.Connection, items: Sequence[int]) -> dict[int, Any]:
     """Return the values of items by id."""
-    ids = "[" + ",".join(map(str, items)) + "]"
     sql = "SELECT id, value FROM items WHERE id IN (SELECT value FROM json_each(?))"
-    return {item: load(text) for item, text in connection.execute(sql, (ids,))}
+    return {item: load(text) for item, text in connection.execute(sql, (id_list(items),))}
+
+
+def id_list(items: Iterable[int]) -> str:
+    """Return ids as JSON text, to be bound where `json_each` reads them."""
+    return "[" + ",".join(map(str, items)) + "]"

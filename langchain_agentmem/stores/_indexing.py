@@ -141,7 +141,7 @@ def check_fields(fields: object) -> tuple[str, ...]:
     """
     if isinstance(fields, str) or not isinstance(fields, Sequence):
         msg = f"Index fields must be a list of paths, not {fields!r}."
-        raise ValueError(msg)
+        raise ValueError(msg)  # noqa: TRY004 - an unusable path, as below
     for path in fields:
         if not isinstance(path, str) or not path or not all(map(_is_token, tokenize_path(path))):
             msg = f"{path!r} is not an index path; examples: 'a.b', 'a[0]', 'a[*].b', '$'."
@@ -225,7 +225,9 @@ def _plan(op: PutOp, settings: IndexSettings | None) -> Put:
 
 
 def extract(
-    value: Mapping[str, Any], index: Literal[False] | Sequence[str] | None, settings: Any
+    value: Mapping[str, Any],
+    index: Literal[False] | Sequence[str] | None,
+    settings: IndexSettings | None,
 ) -> list[Unit]:
     """Return the texts of a value that are indexed, blank ones left out."""
     if settings is None or index is False:

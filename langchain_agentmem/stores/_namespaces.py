@@ -5,6 +5,7 @@ paths below a prefix therefore start with its encoding and lie together in code 
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from langgraph.store.base import InvalidNamespaceError, MatchCondition
@@ -21,6 +22,7 @@ def encode(namespace: Iterable[str]) -> str:
     return "".join(_escape(label) + SEPARATOR for label in namespace)
 
 
+@lru_cache(maxsize=4096)
 def decode(path: str) -> tuple[str, ...]:
     """Return the namespace that `encode` turned into this path."""
     return tuple(_unescape(part) for part in path.split(SEPARATOR)[:-1])

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 from langgraph.store.base import (
     GetOp,
@@ -162,7 +162,7 @@ def _check_search(op: StoreSearchOp) -> StoreSearchOp:
 
 def _check_list(op: ListNamespacesOp) -> ListNamespacesOp:
     for condition in op.match_conditions or ():
-        check_labels(cast("tuple[str, ...]", condition.path))
+        check_labels(condition.path)
         if condition.match_type not in ("prefix", "suffix"):
             msg = f"match_type must be 'prefix' or 'suffix', not {condition.match_type!r}."
             raise ValueError(msg)

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ SCHEMA_VERSION: Final = 1
 APPLICATION_ID: Final = 0x41474D31  # "AGM1"
 UNIT_BITS: Final = 20
 """A unit (one indexed text) is numbered `item << UNIT_BITS | n`: no index from item to units."""
+
+_RETRY_S: Final = 0.005
 
 _TABLES: Final = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -205,6 +208,19 @@ class Database:
             cached_statements=256,
         )
 
+    def _switch_to_wal(self, connection: sqlite3.Connection) -> None:
+        """Switch a file to WAL; SQLite does not wait for locks here, so this does."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as err:
+                if "locked" not in str(err) or time.monotonic() > deadline:
+                    raise
+                time.sleep(_RETRY_S)
+            else:
+                return
+
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Look before touching: a file that is not ours, or newer, stays as it is."""
         version = _version(connection, self.path)
@@ -213,7 +229,7 @@ class Database:
         connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
         if version == 0 and not self.in_memory:
             connection.execute("PRAGMA auto_vacuum = NONE")
-        connection.execute("PRAGMA journal_mode = WAL")
+        self._switch_to_wal(connection)
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute("PRAGMA secure_delete = ON")
         if version == 0:
@@ -222,9 +238,11 @@ class Database:
 
 def _version(connection: sqlite3.Connection, path: str) -> int:
     """Return the schema version of a file, 0 for an empty one."""
+    connection.execute("BEGIN")  # another process may be creating the tables right now
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+    connection.execute("COMMIT")
     if owner != APPLICATION_ID and (tables or version):
         msg = f"{path} is an SQLite file of another program; choose another path."
         raise StorageError(msg)

@@ -13,7 +13,7 @@ from langchain_agentmem.retrieval.fusion import normalize_dense
 from langchain_agentmem.retrieval.text import query_terms
 from langchain_agentmem.stores import _vectors
 from langchain_agentmem.stores._filters import Filter
-from langchain_agentmem.stores._index import MemoryIndex
+from langchain_agentmem.stores._index import MemoryIndex, id_list
 from langchain_agentmem.stores._indexing import IndexSettings
 from langchain_agentmem.stores._namespaces import (
     RESERVED_ROOT,
@@ -29,6 +29,7 @@ from langchain_agentmem.stores._values import from_micros, load
 
 _FIELDS: Final = "i.id, n.path, i.key, i.value, i.created_at, i.updated_at, i.ttl_minutes"
 _FROM: Final = "FROM namespaces n JOIN items i ON i.namespace_id = n.id"
+_BY_IDS: Final = f"SELECT {_FIELDS} {_FROM} WHERE i.id IN (SELECT value FROM json_each(?))"  # noqa: S608
 _LIVE: Final = "(i.expires_at IS NULL OR i.expires_at > ?)"
 _ALWAYS: Final = -1  # a time before which nothing expires
 
@@ -56,8 +57,12 @@ class Scores:
         wanted = min(offset + limit, len(self.total))
         if wanted <= offset:
             return np.empty(0, dtype=np.int64)
-        bar = np.partition(self.total, len(self.total) - wanted)[len(self.total) - wanted]
-        near = np.flatnonzero(self.total >= bar)
+        # Most fused scores are 0, and a partition is slow where many values are equal.
+        ahead = np.flatnonzero(self.total > 0)
+        near = ahead if len(ahead) >= wanted else np.arange(len(self.total))
+        values = self.total[near]
+        bar = np.partition(values, len(values) - wanted)[len(values) - wanted]
+        near = near[values >= bar]
         order = np.lexsort((-self.seq[near], -self.updated[near], -self.total[near]))
         chosen: NDArray[np.int64] = near[order][offset:wanted]
         return chosen
@@ -175,6 +180,7 @@ def view(
     index: MemoryIndex,
     op: StoreSearchOp,
     test: Filter | None,
+    *,
     now: int | None,
     mode: str,
 ) -> View:
@@ -198,7 +204,6 @@ def view(
             eligible = np.zeros(len(words), dtype=np.bool_)
             eligible[rows] = True
         lexical = words.scores(query_terms(op.query or ""), eligible)[rows]
-    index.segments.trim()
     return View(
         segment,
         rows,
@@ -211,7 +216,12 @@ def view(
 
 
 def score(
-    seen: View, query: Sequence[float] | None, settings: IndexSettings, mode: str, threads: int
+    seen: View,
+    query: Sequence[float] | None,
+    settings: IndexSettings,
+    mode: str,
+    *,
+    threads: int,
 ) -> Scores:
     """Score the selected rows and keep the best of each item."""
     arms: dict[str, NDArray[np.floating]] = {}
@@ -255,13 +265,14 @@ def _fuse(scores: Scores, settings: IndexSettings, mode: str) -> Scores:
 def ranked(connection: sqlite3.Connection, scores: Scores, op: StoreSearchOp) -> list[Hit]:
     """Return one page of the ranking, read from the connection's snapshot."""
     chosen = scores.best(op.offset, op.limit)
-    sql = f"SELECT {_FIELDS} {_FROM} WHERE i.id = ?"
-    hits = []
-    for position in chosen.tolist():
-        row = connection.execute(sql, (int(scores.items[position]),)).fetchone()
-        parts = {name: float(values[position]) for name, values in scores.parts.items()}
-        hits.append(_hit(row, float(scores.total[position]), parts))
-    return hits
+    items = scores.items[chosen].tolist()
+    rows = {row[0]: row for row in connection.execute(_BY_IDS, (id_list(items),))}
+    parts = {name: values[chosen].tolist() for name, values in scores.parts.items()}
+    totals = scores.total[chosen].tolist()
+    return [
+        _hit(rows[item], totals[n], {name: values[n] for name, values in parts.items()})
+        for n, item in enumerate(items)
+    ]
 
 
 def _hit(

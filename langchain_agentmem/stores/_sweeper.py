@@ -28,7 +28,8 @@ class Sweeper:
         if self._thread is not None and self._thread.is_alive():
             return self._future
         self._stop = stop = threading.Event()
-        self._future = future = Future()
+        future: Future[None] = Future()
+        self._future = future
         future.add_done_callback(lambda done: stop.set() if done.cancelled() else None)
         self._thread = threading.Thread(
             target=self._run, args=(interval_s, stop, future), name="agentmem-sweeper", daemon=True

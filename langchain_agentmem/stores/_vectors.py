@@ -2,11 +2,12 @@
 
 On disk a vector takes two bytes a dimension: as float16 where that loses nothing, else as 16-bit
 integers with one float32 scale. The error of a component is at most the largest component / 65534,
-about ten times less than float16's; scores differ from float32's by about 1e-6.
+about ten times less than float16's; cosines differ from those of float32 by less than 1e-5.
 """
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, Final
 
 import faiss
@@ -39,13 +40,17 @@ def as_matrix(vectors: Sequence[Sequence[float]], dims: int) -> Floats:
     return matrix
 
 
-def encode(vector: Floats) -> bytes:
-    """Return a vector as it is stored."""
-    half = vector.astype(np.float16) if np.abs(vector).max(initial=0) < _LEVELS else None
-    if half is not None and np.array_equal(half.astype(np.float32), vector):
-        return half.tobytes()
-    scale = np.float32(np.abs(vector).max() / _LEVELS)
-    return bytes(np.rint(vector / scale).astype(np.int16).tobytes() + scale.tobytes())
+def encode(matrix: Floats) -> list[bytes]:
+    """Return the rows of a matrix as they are stored."""
+    halves = np.clip(matrix, -_LEVELS, _LEVELS).astype(np.float16)
+    exact = (halves.astype(np.float32) == matrix).all(axis=1)
+    scales = (np.abs(matrix).max(axis=1, initial=0) / _LEVELS).astype(np.float32)
+    steps = np.where(scales > 0, scales, np.float32(1))[:, None]
+    whole = np.clip(np.rint(matrix / steps), -_LEVELS, _LEVELS).astype(np.int16)
+    return [
+        halves[row].tobytes() if is_exact else whole[row].tobytes() + scales[row].tobytes()
+        for row, is_exact in enumerate(exact.tolist())
+    ]
 
 
 def decode(blobs: Sequence[bytes], dims: int) -> Floats:
@@ -54,7 +59,7 @@ def decode(blobs: Sequence[bytes], dims: int) -> Floats:
     lengths = np.fromiter(map(len, blobs), dtype=np.int64, count=len(blobs))
     for length in np.unique(lengths):
         rows = np.flatnonzero(lengths == length)
-        raw = np.frombuffer(b"".join([blobs[row] for row in rows]), dtype=np.uint8)
+        raw = np.frombuffer(b"".join([blobs[row] for row in rows.tolist()]), dtype=np.uint8)
         raw = raw.reshape(len(rows), int(length))
         if length == 2 * dims:
             matrix[rows] = raw.view(np.float16)
@@ -105,7 +110,7 @@ def _scan(query: Floats, block: Floats, distance: str, threads: int) -> Floats:
     scores = np.empty(len(block), dtype=np.float32)
     if threads > 1 and block.nbytes > _PARALLEL_BYTES:
         edges = np.linspace(0, len(block), threads + 1).astype(int)
-        parts = [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        parts = [slice(a, b) for a, b in pairwise(edges)]
         with ThreadPoolExecutor(threads) as executor:
             jobs = [executor.submit(_fill, scores[p], query, block[p], distance) for p in parts]
             for job in jobs:
@@ -118,8 +123,9 @@ def _scan(query: Floats, block: Floats, distance: str, threads: int) -> Floats:
 def _fill(scores: Floats, query: Floats, block: Floats, distance: str) -> None:
     if not len(block):
         return
-    pointer: Any = faiss.swig_ptr
-    compare = faiss.fvec_L2sqr_ny if distance == "l2" else faiss.fvec_inner_products_ny
+    library: Any = faiss  # its wrappers carry no annotations for these two
+    pointer = library.swig_ptr
+    compare = library.fvec_L2sqr_ny if distance == "l2" else library.fvec_inner_products_ny
     compare(pointer(scores), pointer(query), pointer(block), block.shape[1], len(block))
     if distance == "l2":
         np.sqrt(scores, out=scores)

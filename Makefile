@@ -1,0 +1,75 @@
+# Every target makes the environment it needs: a fresh clone, Python 3.11 or newer and pip suffice.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LOWEST := .venv-lowest
+UV_COMPILE = $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url --annotation-style line pyproject.toml
+
+.DEFAULT_GOAL := help
+.SECONDARY:
+.PHONY: help demo test integration_tests lint type format bench docs_check lowest locks clean
+
+help: ## Show the targets.
+	@grep -hE '^[a-z_]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+demo: $(VENV)/demo.stamp ## Show memory at work: offline, without a key.
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/dev.stamp ## Run the unit tests: no network, no key; TESTS=path runs a part of them.
+	$(BIN)/python -m pytest -n 2 $(or $(TESTS),tests/unit_tests)
+
+integration_tests: $(VENV)/integration.stamp ## Run the tests with real servers, kills and builds.
+	$(BIN)/python -m pytest --force-enable-socket --timeout 300 $(or $(TESTS),tests/integration_tests)
+
+lint: $(VENV)/dev.stamp ## Check style, format and the shape of the code.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python scripts/check_shape.py
+
+type: $(VENV)/dev.stamp ## Check types.
+	$(BIN)/mypy
+
+format: $(VENV)/dev.stamp ## Format the code and repair what the linter can.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs_check: $(VENV)/dev.stamp ## Run the code blocks of the documentation.
+	$(BIN)/python -m pytest -n 0 tests/unit_tests/test_docs.py
+
+bench: $(VENV)/dev.stamp ## Run the quick benchmark on its small bundled data; ARGS=... passes options.
+	$(BIN)/agentmem bench $(ARGS)
+
+lowest: $(LOWEST)/lowest.stamp ## Run the unit tests with the lowest dependencies that are allowed.
+	$(LOWEST)/bin/python -m pytest -n 2 $(or $(TESTS),tests/unit_tests)
+
+locks: $(VENV)/dev.stamp ## Renew requirements/*.lock; each is a part of the one before.
+	$(UV_COMPILE) --universal --extra all --extra studio --group dev --group test_integration \
+		-o requirements/integration.lock
+	$(UV_COMPILE) --universal --extra openai --extra langmem --extra classic --extra postgres \
+		--group dev -c requirements/integration.lock -o requirements/dev.lock
+	$(UV_COMPILE) --universal --group build -c requirements/dev.lock -o requirements/demo.lock
+	$(UV_COMPILE) --group test --resolution lowest-direct -o requirements/lowest.lock
+
+clean: ## Remove the environments and caches that these targets made.
+	rm -rf $(VENV) $(LOWEST) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+
+# One environment grows from demo to dev to integration: the locks agree on every version.
+define install
+	$(1)/bin/python -m pip install --quiet --require-hashes -r $(2)
+	$(1)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+endef
+
+$(VENV)/%.stamp: requirements/%.lock pyproject.toml | $(VENV)/bin/python
+	$(call install,$(VENV),$<)
+
+$(LOWEST)/lowest.stamp: requirements/lowest.lock pyproject.toml | $(LOWEST)/bin/python
+	$(LOWEST)/bin/python -m pip install --quiet --require-hashes -r $<
+	touch $@
+
+%/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Python 3.11 or newer is needed; name one with: make PYTHON=python3.11 ..."; exit 1; }
+	$(PYTHON) -m venv $*

@@ -1,0 +1,272 @@
+"""The shapes of conversation files, each brought into the fields of our JSONL."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain_agentmem.errors import ConversationFormatError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Reject = Callable[[str, Exception], None]
+
+_EXPORT: Final = "conversations.json"
+_EXPECTED: Final = (
+    "expected JSON lines with 'content', a list of messages with 'role' and 'content', a ChatGPT "
+    "export (conversations.json) or MemoryBank's JSON"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One turn as a file holds it, not yet checked.
+
+    Attributes:
+        place: Where it stands, for a message.
+        fields: Its fields, named as in our JSONL; anything else if the file is wrong there.
+    """
+
+    place: str
+    fields: Any
+
+
+def records(path: Path, form: str, reject: Reject) -> Iterator[Record]:
+    """Yield the turns of a file.
+
+    Args:
+        path: The file.
+        form: Name of its format, or `"auto"`.
+        reject: Called with the reason when a line is not JSON; may raise.
+
+    Raises:
+        ConversationFormatError: The file cannot be read or has another shape.
+    """
+    try:
+        if zipfile.is_zipfile(path):
+            yield from _whole(path, _parsed(path, _unzipped(path)), form)
+        elif form == "jsonl" or (form in ("auto", "openai") and _has_lines(path)):
+            yield from _of_lines(path, reject)
+        else:
+            yield from _whole(path, _parsed(path, path.read_bytes()), form)
+    except OSError as error:
+        if path.is_dir():
+            msg = f"{path} is a directory; give the files in it, e.g. {path}/*.jsonl."
+        else:
+            msg = f"{path} cannot be read: {error.strerror or error}."
+        raise ConversationFormatError(msg) from error
+
+
+def _unzipped(path: Path) -> bytes:
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            if name.rpartition("/")[2] == _EXPORT:
+                return archive.read(name)
+    msg = f"{path} is a zip archive without {_EXPORT}; give the archive of a ChatGPT export."
+    raise ConversationFormatError(msg)
+
+
+def _has_lines(path: Path) -> bool:
+    """Tell whether the first line is a JSON object that is a turn or a list of messages."""
+    with path.open("rb") as file:
+        first = next((line for line in file if line.strip()), b"")
+    try:
+        found = json.loads(first.decode("utf-8-sig"))
+    except ValueError:
+        return False
+    return isinstance(found, dict) and ("content" in found or "messages" in found)
+
+
+def _of_lines(path: Path, reject: Reject) -> Iterator[Record]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            place = f"line {number}"
+            try:
+                found = json.loads(line.decode("utf-8-sig"))
+            except (ValueError, RecursionError) as error:
+                reject(f"{path}, {place}: {_why(error)}", error)
+                continue
+            if isinstance(found, dict) and "messages" in found and "content" not in found:
+                yield from _conversation(found, place)
+            else:
+                yield Record(place, found)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"not UTF-8 (byte {error.object[error.start]:#04x}); save the file as UTF-8."
+    if isinstance(error, json.JSONDecodeError):
+        return f"not JSON ({error.msg} at column {error.colno}); expected one JSON object a line."
+    return f"not JSON that can be read ({error})."
+
+
+def _parsed(path: Path, content: bytes) -> Any:  # noqa: ANN401 - any JSON
+    if not content.strip():
+        msg = f"{path} is empty; {_EXPECTED}."
+        raise ConversationFormatError(msg)
+    try:
+        return json.loads(content.decode("utf-8-sig"))
+    except json.JSONDecodeError as error:
+        msg = f"{path}, line {error.lineno}: not JSON ({error.msg}); {_EXPECTED}."
+        raise ConversationFormatError(msg) from error
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        msg = f"{path}, line {line}: {_why(error)}"
+        raise ConversationFormatError(msg) from error
+    except (ValueError, RecursionError) as error:
+        msg = f"{path}: {_why(error)}"
+        raise ConversationFormatError(msg) from error
+
+
+def _whole(path: Path, data: object, form: str) -> Iterator[Record]:
+    shape = _shape(data)
+    if shape is None or form not in ("auto", shape):
+        looks = f", but looks like {shape}" if shape else ""
+        wanted = _EXPECTED if form == "auto" else f"it is not in the format {form!r}{looks}"
+        msg = f"{path}, line 1: {wanted}; found {_described(data)}."
+        raise ConversationFormatError(msg)
+    yield from _READERS[shape](data)
+
+
+def _described(data: object) -> str:
+    if isinstance(data, dict):
+        keys = ", ".join(repr(str(key)[:30]) for key in list(data)[:4])
+        return f"an object with {keys or 'nothing in it'}"
+    if isinstance(data, list):
+        return f"a list of {_described(data[0])}" if data else "an empty list"
+    return f"a single {type(data).__name__}"
+
+
+def _shape(data: object) -> str | None:
+    first = data[0] if isinstance(data, list) and data else data
+    if not isinstance(first, dict):
+        return None
+    if "mapping" in first:
+        return "chatgpt"
+    if "messages" in first or (isinstance(data, list) and {"role", "content"} & set(first)):
+        return "openai"
+    people = list(first.values())
+    is_bank = people and all(isinstance(one, dict) and "history" in one for one in people)
+    return "memorybank" if is_bank and isinstance(data, dict) else None
+
+
+def _openai(data: Any) -> Iterator[Record]:  # noqa: ANN401 - any JSON of this shape
+    if isinstance(data, dict):
+        yield from _conversation(data, "the conversation")
+    elif isinstance(data[0], dict) and "messages" in data[0]:
+        for number, one in enumerate(data, 1):
+            yield from _conversation(one, f"conversation {number}")
+    else:
+        yield from _conversation({"messages": data}, "the list")
+
+
+def _conversation(found: object, place: str) -> Iterator[Record]:
+    """Yield the messages of one OpenAI-style conversation."""
+    if not isinstance(found, Mapping) or not isinstance(found.get("messages"), list):
+        yield Record(place, found)
+        return
+    messages = found["messages"]
+    whole = {
+        "user": found.get("user"),
+        "thread": found.get("thread") or found.get("id") or _digest(messages),
+        "session": found.get("session"),
+    }
+    for number, message in enumerate(messages, 1):
+        where = f"{place}, message {number}"
+        if not isinstance(message, Mapping):
+            yield Record(where, message)
+            continue
+        named = {"speaker": message.get("name"), "time": message.get("created_at")}
+        calls = {} if "content" in message or not message.get("tool_calls") else {"content": None}
+        yield Record(where, {**whole, **named, **calls, **message})
+
+
+def _digest(messages: list[Any]) -> str:
+    """Return a name for a conversation without one, from its first two spoken messages.
+
+    It stays the same when the conversation grows, and when its file is moved.
+    """
+    spoken = [
+        one
+        for one in messages
+        if isinstance(one, Mapping) and one.get("role") not in ("system", "developer")
+    ]
+    opening = json.dumps(spoken[:2], sort_keys=True, default=str)
+    return hashlib.sha256(opening.encode()).hexdigest()[:16]
+
+
+def _chatgpt(data: Any) -> Iterator[Record]:  # noqa: ANN401 - any JSON of this shape
+    for number, one in enumerate(data if isinstance(data, list) else [data], 1):
+        place = f"conversation {number}"
+        if not isinstance(one, Mapping) or not isinstance(one.get("mapping"), Mapping):
+            yield Record(place, one)
+            continue
+        thread = one.get("conversation_id") or one.get("id") or f"untitled {number}"
+        for node in _branch(one):
+            message = node.get("message")
+            if isinstance(message, Mapping):
+                yield Record(f"{place}, message {node.get('id')}", _said(message, thread))
+
+
+def _branch(conversation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the nodes of the branch that the user sees, oldest first."""
+    nodes = conversation["mapping"]
+    key = conversation.get("current_node") or next(reversed(nodes), None)
+    branch: dict[str, Mapping[str, Any]] = {}
+    while key in nodes and key not in branch and isinstance(nodes[key], Mapping):
+        branch[key] = nodes[key]
+        key = nodes[key].get("parent")
+    return list(branch.values())[::-1]
+
+
+def _said(message: Mapping[str, Any], thread: object) -> dict[str, Any]:
+    author, content = message.get("author") or {}, message.get("content") or {}
+    parts = content.get("parts") if isinstance(content, Mapping) else None
+    spoken = isinstance(content, Mapping) and content.get("content_type") in (
+        "text",
+        "multimodal_text",
+    )
+    return {
+        "id": message.get("id"),
+        "thread": thread,
+        "role": (author.get("role") if isinstance(author, Mapping) else None) or "system",
+        "time": message.get("create_time"),
+        "content": "\n".join(map(_part, parts or [])) if spoken else None,
+    }
+
+
+def _part(part: object) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Mapping):
+        return str(part.get("text") or f"[{part.get('content_type', 'attachment')}]")
+    return ""
+
+
+def _memorybank(data: Any) -> Iterator[Record]:  # noqa: ANN401 - any JSON of this shape
+    for user, person in data.items():
+        history = person["history"]
+        for day, exchanges in history.items() if isinstance(history, Mapping) else ():
+            for number, exchange in enumerate(exchanges, 1):
+                place = f"{user}, {day}, exchange {number}"
+                if not isinstance(exchange, Mapping):
+                    yield Record(place, exchange)
+                    continue
+                common = {"user": user.strip(), "thread": "memorybank", "session": day, "time": day}
+                for role, key in (("user", "query"), ("assistant", "response")):
+                    if key in exchange:
+                        yield Record(place, {**common, "role": role, "content": exchange[key]})
+
+
+_READERS: Final[Mapping[str, Callable[[Any], Iterator[Record]]]] = {
+    "openai": _openai,
+    "chatgpt": _chatgpt,
+    "memorybank": _memorybank,
+}

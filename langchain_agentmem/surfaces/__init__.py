@@ -1,0 +1,48 @@
+"""The ways in: graph nodes and tools over the same memories and the same store.
+
+- `recall_node`, `remember_node`: a memory's steps as nodes of your own graph.
+- `create_manage_memory_tool`, `create_search_memory_tool`: the model itself writes and searches.
+- `langchain_agentmem.surfaces.agent`: a whole agent that recalls, answers and remembers.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from langchain_agentmem.surfaces.nodes import recall_node as recall_node
+    from langchain_agentmem.surfaces.nodes import remember_node as remember_node
+    from langchain_agentmem.surfaces.tools import (
+        create_manage_memory_tool as create_manage_memory_tool,
+    )
+    from langchain_agentmem.surfaces.tools import (
+        create_search_memory_tool as create_search_memory_tool,
+    )
+
+_HOMES = {
+    "create_manage_memory_tool": "tools",
+    "create_search_memory_tool": "tools",
+    "recall_node": "nodes",
+    "remember_node": "nodes",
+}
+
+__all__ = [
+    "create_manage_memory_tool",
+    "create_search_memory_tool",
+    "recall_node",
+    "remember_node",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name may be asked for
+    """Load a public name from its home at first use (PEP 562), so that importing stays cheap."""
+    if name not in _HOMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted(__all__)

@@ -1,0 +1,221 @@
+"""The manage tool's steps: what a model proposes is checked, then applied through the journal."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from langchain_core.tools import ToolException
+
+from langchain_agentmem.errors import ConflictError
+from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation, StoredMemory
+from langchain_agentmem.steps import journal
+from langchain_agentmem.steps.effects import Get, List, NewId, Now, Resolve, Search, Setting, Steps
+from langchain_agentmem.surfaces._tool_calls import keys_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from langchain_agentmem.scopes import NamespaceTemplate
+
+Action = Literal["create", "update", "delete"]
+
+_KEYS: Final = uuid.UUID("3c0e2f5a-6f0b-5d0e-9a41-0b7c64f1d2ae")
+_SEPARATOR: Final = "\x1f"
+_SIMILAR: Final = 50
+_MAX_ATTEMPTS: Final = 100
+_SHOWN: Final = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What a model wants to be done.
+
+    Attributes:
+        action: Which change.
+        content: The validated content, or None.
+        key: Key or handle of the memory to change, or None.
+        message_ids: The user's message that led to it.
+    """
+
+    action: Action
+    content: Any
+    key: str | None
+    message_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """Carries proposals out in one namespace.
+
+    Attributes:
+        template: The namespace.
+        kind: Name of the content's schema.
+        to_json: From validated content to JSON.
+        allow_duplicates: Whether the same content may be stored twice.
+    """
+
+    template: NamespaceTemplate
+    kind: str
+    to_json: Callable[[Any], Any]
+    allow_duplicates: bool = False
+
+    def steps(self, proposal: Proposal) -> Steps[str]:
+        """Check and apply a proposal; decide anew if another writer was quicker.
+
+        Raises:
+            ToolException: The proposal is wrong; nothing was written.
+            ConflictError: Other writers were quicker a hundred times in a row.
+        """
+        for _ in range(_MAX_ATTEMPTS - 1):
+            try:
+                return (yield from self._attempt(proposal))
+            except ConflictError:
+                continue
+        return (yield from self._attempt(proposal))
+
+    def _attempt(self, proposal: Proposal) -> Steps[str]:
+        home = yield from Resolve(self.template)
+        now = yield from Now()
+        thread = yield from Setting("thread_id")
+        cause = Cause(
+            surface="tool",
+            message_ids=proposal.message_ids,
+            thread_id=None if thread is None else str(thread),
+        )
+        if proposal.action == "create":
+            return (yield from self._create(proposal, home, now, cause))
+        stored = yield from _addressed(proposal, home, now)
+        operation = MemoryOperation(
+            event="UPDATE" if proposal.action == "update" else "DELETE",
+            namespace=home,
+            key=stored.key,
+            before=stored.item,
+            after=self._changed(proposal, stored.item),
+            cause=cause,
+        )
+        yield from journal.apply([operation])
+        verb = "updated" if proposal.action == "update" else "Deleted"
+        return f"{verb} memory {stored.key}"
+
+    def _create(
+        self, proposal: Proposal, home: tuple[str, ...], now: datetime, cause: Cause
+    ) -> Steps[str]:
+        if proposal.key:
+            msg = (
+                "Nothing was stored: leave `id` out when creating, the memory gets its own; to "
+                "change a memory use action 'update'."
+            )
+            raise ToolException(msg)
+        item = MemoryItem(
+            content=self._content(proposal),
+            kind=self.kind,
+            observed_at=now,
+            source_message_ids=proposal.message_ids,
+        )
+        key = None
+        if not self.allow_duplicates:
+            twin = yield from _twin(home, item, now)
+            if twin is not None:
+                return f"created memory {twin} (it was known already; nothing was stored twice)"
+            key = yield from _free_key(home, item)
+        if key is None:
+            key = yield from NewId()
+        operation = MemoryOperation(event="ADD", namespace=home, key=key, after=item, cause=cause)
+        yield from journal.apply([operation])
+        return f"created memory {key}"
+
+    def _changed(self, proposal: Proposal, before: MemoryItem) -> MemoryItem:
+        """Return the item after an update or a deletion."""
+        version = before.version + 1
+        if proposal.action == "delete":
+            return replace(before, status="archived", version=version)
+        content = self._content(proposal)
+        same_form = self.kind == "text" and isinstance(before.content, str)
+        kind = before.kind if same_form else self.kind
+        # A search text belongs to the content it was made from.
+        return replace(before, content=content, kind=kind, search_text=None, version=version)
+
+    def _content(self, proposal: Proposal) -> str | dict[str, Any]:
+        """Return the content to store.
+
+        Raises:
+            ToolException: There is none, or it is not text or JSON.
+        """
+        content = None if proposal.content is None else self.to_json(proposal.content)
+        if content is None or content == {} or (isinstance(content, str) and not content.strip()):
+            msg = (
+                f"Nothing was stored: {proposal.action} needs `content`, the memory itself in "
+                "words that can be understood without this conversation."
+            )
+            raise ToolException(msg)
+        try:
+            json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+        except ValueError as error:
+            msg = "Nothing was stored: `content` holds broken characters or numbers."
+            raise ToolException(msg) from error
+        return content if isinstance(content, str | dict) else {"content": content}
+
+
+def _addressed(proposal: Proposal, home: tuple[str, ...], now: datetime) -> Steps[StoredMemory]:
+    """Return the live memory that a proposal names.
+
+    Raises:
+        ToolException: There is none in this namespace, whatever lies in others.
+    """
+    if not proposal.key:
+        msg = f"Nothing was done: {proposal.action} needs the `id` of a memory; search first."
+        raise ToolException(msg)
+    keys = keys_of(proposal.key) if _is_key(proposal.key) else []
+    for found in (yield from Get([(home, key) for key in keys])):
+        if found is not None and found.item.is_current(now):
+            return found
+    msg = (
+        f"Nothing was done: there is no memory {proposal.key[:_SHOWN]!r}. Search first and pass "
+        "the id of a result unchanged."
+    )
+    raise ToolException(msg)
+
+
+def _is_key(text: str) -> bool:
+    """Tell whether a store can hold something under a text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\x00" not in text
+
+
+def _twin(home: tuple[str, ...], item: MemoryItem, now: datetime) -> Steps[str | None]:
+    """Return the key of a live memory with the same content; None if there is none."""
+    own = yield from Get([(home, _own_key(home, item))])
+    similar = yield from Search(home, item.text, limit=_SIMILAR)
+    if similar and similar[0].score is None:
+        similar = yield from List(home)
+    for each in [*own, *similar]:
+        if each is not None and each.item.is_current(now) and _form(each.item) == _form(item):
+            return each.key
+    return None
+
+
+def _free_key(home: tuple[str, ...], item: MemoryItem) -> Steps[str | None]:
+    """Return the key that belongs to a content; None if another memory has or had it.
+
+    Two writers that create the same at once collide on that key, so only one of them succeeds.
+    """
+    key = _own_key(home, item)
+    (taken,) = yield from journal.read([(home, key)])
+    return key if taken is None else None
+
+
+def _own_key(home: tuple[str, ...], item: MemoryItem) -> str:
+    return str(uuid.uuid5(_KEYS, _SEPARATOR.join((*home, _form(item)))))
+
+
+def _form(item: MemoryItem) -> str:
+    """Return a content's form for comparing: without case and spacing; accents do count."""
+    return " ".join(unicodedata.normalize("NFC", item.text).casefold().split())
