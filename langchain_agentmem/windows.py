@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TokenCounter: TypeAlias = "Callable[[Sequence[BaseMessage]], int]"
 Size: TypeAlias = tuple[str, float]
 """A kind (`tokens`, `messages`, `turns`, or `fraction` of the model's context) and an amount."""
-Trigger: TypeAlias = "int | Size | Mapping[str, float] | Sequence[Size | Mapping[str, float]]"
+Trigger: TypeAlias = int | Size | Mapping[str, float] | Sequence[Size | Mapping[str, float]]
 
 KINDS: Final = ("tokens", "messages", "turns", "fraction")
 

@@ -19,8 +19,8 @@ from typing_extensions import TypedDict
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.items import MemoryOperation, StoredMemory
 from langchain_agentmem.memories.base import Memory
-from langchain_agentmem.memories.state import RecallInput, RememberInput, RememberOutput
-from langchain_agentmem.messages import last_human_text, text_of
+from langchain_agentmem.memories.state import RecallInput
+from langchain_agentmem.messages import last_human_text, text_of, to_messages
 from langchain_agentmem.parameters import Parameters, described
 from langchain_agentmem.rendering import render_memories
 from langchain_agentmem.retrieval import budget
@@ -29,6 +29,7 @@ from langchain_agentmem.steps import archive
 from langchain_agentmem.steps.archive import Archive, Archived
 from langchain_agentmem.steps.effects import Emit, Now, Resolve, Search, Setting, Steps
 from langchain_agentmem.steps.flow import Flow, Step
+from langchain_agentmem.steps.recall import Moment, moment_of
 from langchain_agentmem.windows import (
     Measure,
     Split,
@@ -115,16 +116,25 @@ class ShortTermRecallOutput(TypedDict, total=False):
 
 
 class ShortTermRememberState(TypedDict, total=False):
-    """State of the remember graph; `messages` is plain, so that removals reach the parent."""
+    """State of the remember graph."""
 
-    messages: list[AnyMessage]
+    messages: Annotated[list[AnyMessage], add_messages]
     memory_operations: Annotated[list[dict[str, Any]], UntrackedValue]
 
 
-class RewriteOutput(RememberOutput, total=False):
-    """What the remember graph returns in rewrite mode: also the messages to remove."""
+class RewriteInput(TypedDict, total=False):
+    """What the remember graph is given in rewrite mode."""
 
     messages: list[AnyMessage]
+
+
+class RewriteState(RewriteInput, total=False):
+    """State, and output, of the remember graph in rewrite mode.
+
+    `messages` is replaced by removals, which only the parent's reducer shall carry out.
+    """
+
+    memory_operations: Annotated[list[dict[str, Any]], UntrackedValue]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +257,8 @@ class ShortTermMemory(Memory):
         """Put together the system messages, the summary and the units that stay."""
         params = yield from self.settings()
         where = yield from self.archive()
-        talk = yield from self._conversation(where, _given(state), params)
+        moment = yield from moment_of(state)
+        talk = yield from self._conversation(where, _given(state), params, moment)
         split = self.select(units_of(talk.messages), talk.fixed, params)
         kept = flat(split.kept)
         if split.over:
@@ -266,6 +277,7 @@ class ShortTermMemory(Memory):
         where: Archive,
         messages: Sequence[AnyMessage],
         params: Any,  # noqa: ANN401 - the class's own parameters
+        moment: Moment,
     ) -> Steps[Conversation]:
         """Return the conversation: the messages of the call, behind what is archived before."""
         system, given = leading_system(messages)
@@ -273,7 +285,8 @@ class ShortTermMemory(Memory):
         before = yield from self._before(where, given)
         stored: list[Archived] = []
         for part in archive.backwards(where, before=before, down_to=0):
-            stored = [*_not_in(given, (yield from part)), *stored]
+            found = _not_in(given, (yield from part))
+            stored = [*(each for each in found if moment.shows(each.stored)), *stored]
             if self.is_enough([*(each.message for each in stored), *given], params):
                 break
         return Conversation(system=system, stored=stored, given=given)
@@ -291,10 +304,10 @@ class ShortTermMemory(Memory):
         if params.search_archive and query:
             where = yield from self.archive()
             shown = {where.key(str(each.id)) for each in state["conversation"]}
-            now = yield from Now()
+            moment = yield from moment_of(state)
             limit = params.search_archive + len(shown)
             found = yield from Search(where.home, query, limit=limit)
-            hits = [each for each in found if each.key not in shown and each.item.is_current(now)]
+            hits = [each for each in found if each.key not in shown and moment.shows(each)]
             memories += [each.to_dict() for each in hits[: params.search_archive]]
         limit_given = state.get("limit")
         if limit_given is not None:
@@ -310,38 +323,47 @@ class ShortTermMemory(Memory):
 
     def remember_flow(self) -> Flow:
         """Return the steps `archive` and `release`."""
-        return Flow(
-            Step("archive", self._archive),
-            Step("release", self._release),
-            state=ShortTermRememberState,
-        )
+        steps = (Step("archive", self._archive), Step("release", self._release))
+        return Flow(*steps, state=self.remember_state)
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether the graph's own messages are bounded too."""
+        parameters: ShortTermParameters = self.parameters  # type: ignore[assignment]
+        return parameters.mode == "rewrite"
+
+    @property
+    def remember_state(self) -> type:
+        """The state of the remember graph."""
+        return RewriteState if self.rewrites else ShortTermRememberState
 
     def remember_graph(self) -> CompiledStateGraph[Any, Any, Any, Any]:
         """Return remember as a graph: `messages` in, operations (and removals) out."""
-        rewrites = self.parameters.mode == "rewrite"  # type: ignore[attr-defined]
-        output = RewriteOutput if rewrites else RememberOutput
-        return self._graph("remember", self.remember_flow(), RememberInput, output)
+        if not self.rewrites:
+            return super().remember_graph()
+        return self._graph("remember", self.remember_flow(), RewriteInput, RewriteState)
 
     def _archive(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Archive the new messages, before anything else."""
         where = yield from self.archive()
-        _, said = leading_system(state.get("messages", []))
+        _, said = leading_system(to_messages(state.get("messages", [])))
         operations = yield from archive.append(where, said)
         return {"memory_operations": [op.to_dict() for op in operations]}
 
     def _release(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Let go of what left the prompt: expire it, or remove it from the graph's messages."""
         params: ShortTermParameters = yield from self.settings()
-        if params.archive_ttl is None and params.mode == "view":
+        if params.archive_ttl is None and not self.rewrites:
             return {}
         where = yield from self.archive()
-        system, given = leading_system(state.get("messages", []))
-        talk = yield from self._conversation(where, system, params)
+        system, given = leading_system(to_messages(state.get("messages", [])))
+        now = yield from moment_of({})
+        talk = yield from self._conversation(where, system, params, now)
         kept = flat(self.select(units_of(talk.messages), [*talk.fixed], params).kept)
         stays = {each.id for each in kept}
         if params.archive_ttl is not None:
             yield from self._expire_older(where, stays, params.archive_ttl)
-        if params.mode == "view":
+        if not self.rewrites:
             return {}
         gone = [each.id for each in given if each.id and each.id not in stays]
         return {"messages": [RemoveMessage(id=each) for each in gone]}
@@ -372,7 +394,7 @@ def _given(state: Mapping[str, Any]) -> list[AnyMessage]:
     """Return the messages of a call; a bare question is not part of the conversation yet."""
     messages = list(state.get("messages", []))
     query = state.get("query")
-    if query and len(messages) == 1 and not messages[0].id and text_of(messages[0]) == query:
+    if len(messages) == 1 and not messages[0].id and text_of(messages[0]) == query:
         return []
     return messages
 

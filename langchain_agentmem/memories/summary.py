@@ -20,6 +20,7 @@ from langchain_agentmem.memories.short_term import (
     ShortTermRememberState,
     at_least,
 )
+from langchain_agentmem.messages import to_messages
 from langchain_agentmem.parameters import described
 from langchain_agentmem.steps import archive, journal
 from langchain_agentmem.steps.archive import Archive, Archived
@@ -33,6 +34,7 @@ from langchain_agentmem.steps.folding import (
     parts_of,
     summary_message,
 )
+from langchain_agentmem.steps.recall import Moment
 from langchain_agentmem.windows import (
     Size,
     Split,
@@ -164,16 +166,20 @@ class SummarizingMemory(ShortTermMemory):
         where: Archive,
         messages: Sequence[AnyMessage],
         params: Any,  # noqa: ANN401, ARG002 - the base decides by them what to read
+        moment: Moment,
     ) -> Steps[Conversation]:
         """Return the summary and what it does not cover, with the question of an open turn."""
-        summary = yield from self.running(where)
+        # A summary has no past: at an earlier time the conversation itself is shown instead.
+        summary = Running(None) if moment.past else (yield from self.running(where))
         system, given = leading_system(messages)
         given = yield from archive.with_ids(where, given)
         before = yield from self._before(where, given)
         fresh = yield from _uncovered(where, given, summary)
         own = {each.id for each in given}
         loaded = yield from archive.load(where, before=before, down_to=summary.bound)
-        stored = [each for each in loaded if each.message.id not in own]
+        stored = [
+            each for each in loaded if each.message.id not in own and moment.shows(each.stored)
+        ]
         tail = [*(each.message for each in stored), *fresh]
         if tail and not any(each.type == "human" for each in tail):
             asked = [each for each in given if each.type == "human"][-1:]
@@ -197,7 +203,7 @@ class SummarizingMemory(ShortTermMemory):
             Step("archive", self._archive),
             Step("summarize", self._summarize),
             Step("release", self._release),
-            state=ShortTermRememberState,
+            state=self.remember_state,
         )
 
     def consolidate_flow(self) -> Flow:
@@ -208,7 +214,7 @@ class SummarizingMemory(ShortTermMemory):
         """Fold what overflows into the summary; when it fails, everything stays as it was."""
         params: SummarizingParameters = yield from self.settings()
         where = yield from self.archive()
-        system, _ = leading_system(state.get("messages", []))
+        system, _ = leading_system(to_messages(state.get("messages", [])))
         done = list(state.get("memory_operations", []))
         for _ in range(_MAX_ATTEMPTS):
             try:
