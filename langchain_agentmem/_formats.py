@@ -79,7 +79,7 @@ def _has_lines(path: Path) -> bool:
         found = json.loads(first.decode("utf-8-sig"))
     except ValueError:
         return False
-    return isinstance(found, dict) and ("content" in found or "messages" in found)
+    return isinstance(found, dict) and not {"content", "messages", "value"}.isdisjoint(found)
 
 
 def _of_lines(path: Path, reject: Reject) -> Iterator[Record]:

@@ -144,6 +144,8 @@ def _turn(record: Record, positions: dict[tuple[str | None, str], int]) -> Impor
     if not isinstance(fields, Mapping):
         msg = f"expected a JSON object with 'content', found {type(fields).__name__}."
         raise _InvalidTurnError(msg)
+    if "value" in fields and "content" not in fields:
+        return None  # a record in an export that holds no words
     user = _label(fields, "user")
     thread = _label(fields, "thread") or ""
     position = positions.get((user, thread), 0)

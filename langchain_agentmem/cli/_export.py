@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_agentmem.cli._memory import RECORDS, hint_for_nothing, of_user, opened, owner
 from langchain_agentmem.errors import StorageError
-from langchain_agentmem.items import to_timestamp
+from langchain_agentmem.items import StoredMemory, to_timestamp
 from langchain_agentmem.scopes import closed, reserved
 from langchain_agentmem.scopes import journal as journal_of
 from langchain_agentmem.steps import journal, turns
 from langchain_agentmem.steps.drivers import run as drive
 from langchain_agentmem.steps.effects import List, Steps
+from langchain_agentmem.steps.recall import when_said
 
 if TYPE_CHECKING:
     import argparse
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from langchain_agentmem.cli._output import Output
-    from langchain_agentmem.items import StoredMemory
     from langchain_agentmem.memories.rag import RAGMemory
 
 Line = dict[str, Any]
@@ -48,12 +48,14 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Write one line for each stored item."""
     user = owner(args)
     with opened(args) as memory:
-        lines = drive(_lines(memory, user), memory.environment(of_user(user)))
+        lines = drive(_lines(memory), memory.environment(of_user(user)))
         if not lines:
             out.note(hint_for_nothing(memory, user))
+    records = [line for line in lines if line["value"]["kind"] == "session"]
+    sessions = {line["key"]: str(line["value"]["content"]["name"]) for line in records}
     with _target(args.output) as file:
         for line in lines:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            file.write(json.dumps(_spoken(line, user, sessions), ensure_ascii=False) + "\n")
     if args.output:
         count = sum(line["value"]["kind"] not in RECORDS for line in lines)
         if out.as_json:
@@ -73,47 +75,55 @@ def _target(path: Path | None) -> AbstractContextManager[TextIO]:
         raise StorageError(msg) from error
 
 
-def _lines(memory: RAGMemory, user: str) -> Steps[list[Line]]:
+def _lines(memory: RAGMemory) -> Steps[list[Line]]:
     scope = yield from memory.scope()
     lines: list[Line] = []
     for home in (yield from journal.homes(scope)):
-        changes: dict[str, list[Any]] = {}
-        for record in (yield from List(journal_of(home))):
-            key, _, version = record.key.rpartition("@")
-            content = record.item.content
-            changes.setdefault(key, []).append((int(version), content))
-        counters = {
-            each.key: each.item.content for each in (yield from List(reserved("counters", home)))
-        }
+        changes = yield from _changes(home)
+        counters = yield from List(reserved("counters", home))
+        counted = {each.key: each.item.content for each in counters}
         found = [*(yield from List(home)), *(yield from List(closed(home)))]
-        for each in sorted(found, key=lambda one: (one.created_at, one.key)):
-            line = _line(each, user)
-            line["history"] = [
-                {"version": version, **change}
-                for version, change in sorted(changes.get(each.key, []))
-            ]
-            if each.key in counters:
-                line["counters"] = counters[each.key]
+        for each in sorted(found, key=lambda one: (when_said(one), one.key)):
+            line = {**_stored(each), "history": sorted(changes.get(each.key, []), key=_version)}
+            if each.key in counted:
+                line["counters"] = counted[each.key]
             lines.append(line)
     return lines
 
 
-def _line(memory: StoredMemory, user: str) -> Line:
-    """Return an item with the fields of our JSONL on top, where it has words of its own."""
-    stored = {
-        name: value for name, value in memory.to_dict().items() if name not in ("score", "parts")
-    }
+def _changes(home: tuple[str, ...]) -> Steps[dict[str, list[Line]]]:
+    """Return the journal of one namespace by the keys of its memories."""
+    changes: dict[str, list[Line]] = {}
+    for record in (yield from List(journal_of(home))):
+        key, _, version = record.key.rpartition("@")
+        if isinstance(record.item.content, dict):
+            change = {"version": int(version), **record.item.content}
+            changes.setdefault(key, []).append(change)
+    return changes
+
+
+def _version(change: Line) -> int:
+    return int(change["version"])
+
+
+def _stored(memory: StoredMemory) -> Line:
+    stored = memory.to_dict()
+    return {name: value for name, value in stored.items() if name not in ("score", "parts")}
+
+
+def _spoken(line: Line, user: str, sessions: dict[str, str]) -> Line:
+    """Put the fields of our JSONL on top of a line that has words of its own."""
+    memory = StoredMemory.from_dict(line)
     if memory.item.kind in RECORDS:
-        return stored
-    when, said_by = memory.observed_at or memory.created_at, memory.item.attributed_to
-    session = turns.session_key(memory)
+        return line
+    when = memory.observed_at or memory.created_at
     spoken = {
         "user": user,
         "thread": turns.thread_of(memory),
-        "session": session,
-        "speaker": said_by,
+        "session": sessions.get(turns.session_key(memory) or ""),
+        "speaker": memory.item.attributed_to,
         "content": memory.text,
         "time": to_timestamp(when) if when else None,
         "id": next(iter(memory.item.source_message_ids), memory.key),
     }
-    return {**{name: value for name, value in spoken.items() if value is not None}, **stored}
+    return {**{name: value for name, value in spoken.items() if value is not None}, **line}

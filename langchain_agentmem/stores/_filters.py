@@ -5,6 +5,7 @@ not: a missing field reads as null, `$ne` is exactly the complement of `$eq`, bo
 numbers, numbers compare without rounding, and a range operator never raises.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -133,7 +134,8 @@ def _differs(operand: Any, path: str) -> Predicate:  # noqa: ANN401 - JSON
 
 def _range(compare: Callable[[Any, Any], bool]) -> Callable[[Any, str], Predicate]:
     def build(operand: Any, path: str) -> Predicate:  # noqa: ANN401 - JSON
-        check_json(operand, path)
+        if operand not in (math.inf, -math.inf):  # bounds that make sense in a range
+            check_json(operand, path)
         kind = _order_kind(operand)
         if kind is None:
             return lambda _: False

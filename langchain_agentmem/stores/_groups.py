@@ -118,7 +118,7 @@ class GroupCommitter:
         try:
             connection = self._database.writer
             with self._database.errors():
-                connection.execute("BEGIN IMMEDIATE")
+                self._database.patiently(connection, "BEGIN IMMEDIATE")
         except StorageError as err:
             for entry in entries:
                 entry.fail(err)

@@ -17,7 +17,7 @@ APPLICATION_ID: Final = 0x41474D31  # "AGM1"
 UNIT_BITS: Final = 20
 """A unit (one indexed text) is numbered `item << UNIT_BITS | n`: no index from item to units."""
 
-_RETRY_S: Final = 0.005
+_RETRY_S: Final = 0.001
 
 _TABLES: Final = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -117,11 +117,15 @@ class Database:
         """Rewrite the file without free pages and namespaces without items, and empty the log."""
         with self.write_lock, self.errors():
             connection = self.writer
-            connection.execute(
-                "DELETE FROM namespaces WHERE id NOT IN (SELECT namespace_id FROM items)"
-            )
-            connection.execute("INSERT INTO words(words) VALUES ('optimize')")
-            connection.execute("VACUUM")
+            self.patiently(connection, "BEGIN IMMEDIATE")
+            try:
+                connection.execute(
+                    "DELETE FROM namespaces WHERE id NOT IN (SELECT namespace_id FROM items)"
+                )
+                connection.execute("INSERT INTO words(words) VALUES ('optimize')")
+            finally:
+                connection.execute("COMMIT")
+            self.patiently(connection, "VACUUM")
             while self._idle:
                 self._idle.pop().close()
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -208,12 +212,16 @@ class Database:
             cached_statements=256,
         )
 
-    def _switch_to_wal(self, connection: sqlite3.Connection) -> None:
-        """Switch a file to WAL; SQLite does not wait for locks here, so this does."""
+    def patiently(self, connection: sqlite3.Connection, statement: str) -> None:
+        """Run a statement that takes a lock, waiting for other processes to give it up.
+
+        SQLite does not wait at all when a file is switched to WAL, and elsewhere it sleeps up to
+        100 ms between attempts, in which another busy process can take the lock many times over.
+        """
         deadline = time.monotonic() + self._timeout
         while True:
             try:
-                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute(statement)
             except sqlite3.OperationalError as err:
                 if "locked" not in str(err) or time.monotonic() > deadline:
                     raise
@@ -226,14 +234,15 @@ class Database:
         version = _version(connection, self.path)
         if self.read_only:
             return
-        connection.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
         if version == 0 and not self.in_memory:
             connection.execute("PRAGMA auto_vacuum = NONE")
-        self._switch_to_wal(connection)
+        self.patiently(connection, "PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute("PRAGMA secure_delete = ON")
         if version == 0:
+            self.patiently(connection, "BEGIN IMMEDIATE")
             _create(connection)
+        connection.execute("PRAGMA busy_timeout = 0")  # from here on, `patiently` waits
 
 
 def _version(connection: sqlite3.Connection, path: str) -> int:
@@ -256,8 +265,7 @@ def _version(connection: sqlite3.Connection, path: str) -> int:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    """Create the tables, unless another process was quicker."""
-    connection.execute("BEGIN IMMEDIATE")
+    """Create the tables in an open transaction, unless another process was quicker."""
     try:
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             for statement in _TABLES.strip().split(";\n"):

@@ -7,6 +7,7 @@ import unicodedata
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_core.tools import ToolException
@@ -117,14 +118,12 @@ class Writer:
             observed_at=now,
             source_message_ids=proposal.message_ids,
         )
-        key = None
-        if not self.allow_duplicates:
-            twin = yield from _twin(home, item, now)
+        if self.allow_duplicates:
+            key = yield from NewId()
+        else:
+            twin, key = yield from _twin_or_key(home, item, now)
             if twin is not None:
                 return f"created memory {twin} (it was known already; nothing was stored twice)"
-            key = yield from _free_key(home, item)
-        if key is None:
-            key = yield from NewId()
         operation = MemoryOperation(event="ADD", namespace=home, key=key, after=item, cause=cause)
         yield from journal.apply([operation])
         return f"created memory {key}"
@@ -190,30 +189,30 @@ def _is_key(text: str) -> bool:
     return "\x00" not in text
 
 
-def _twin(home: tuple[str, ...], item: MemoryItem, now: datetime) -> Steps[str | None]:
-    """Return the key of a live memory with the same content; None if there is none."""
-    own = yield from Get([(home, _own_key(home, item))])
+def _twin_or_key(
+    home: tuple[str, ...], item: MemoryItem, now: datetime
+) -> Steps[tuple[str | None, str]]:
+    """Return the key of a live memory with the same content, if any, and a key for a new one.
+
+    Keys are made from the content, the first that never was used is free: two writers that create
+    the same at once collide on it, so only one of them succeeds. What others wrote is found by
+    searching for the text.
+    """
+    for number in count():
+        key = str(uuid.uuid5(_KEYS, _SEPARATOR.join((*home, str(number), _form(item)))))
+        (used,) = yield from journal.read([(home, key)])
+        if used is None:
+            break
+        if _is_twin(used, item, now):
+            return used.key, key
     similar = yield from Search(home, item.text, limit=_SIMILAR)
     if similar and similar[0].score is None:
         similar = yield from List(home)
-    for each in [*own, *similar]:
-        if each is not None and each.item.is_current(now) and _form(each.item) == _form(item):
-            return each.key
-    return None
+    return next((each.key for each in similar if _is_twin(each, item, now)), None), key
 
 
-def _free_key(home: tuple[str, ...], item: MemoryItem) -> Steps[str | None]:
-    """Return the key that belongs to a content; None if another memory has or had it.
-
-    Two writers that create the same at once collide on that key, so only one of them succeeds.
-    """
-    key = _own_key(home, item)
-    (taken,) = yield from journal.read([(home, key)])
-    return key if taken is None else None
-
-
-def _own_key(home: tuple[str, ...], item: MemoryItem) -> str:
-    return str(uuid.uuid5(_KEYS, _SEPARATOR.join((*home, _form(item)))))
+def _is_twin(stored: StoredMemory, item: MemoryItem, now: datetime) -> bool:
+    return stored.item.is_current(now) and _form(stored.item) == _form(item)
 
 
 def _form(item: MemoryItem) -> str:

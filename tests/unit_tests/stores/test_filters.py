@@ -46,6 +46,7 @@ LISTS = {"ab": {"l": ["a", "b"]}, "a": {"l": ["a"]}, "text": {"l": "a"}, "none":
         pytest.param({"a": {"a": {"b": 2}}}, {"a.b": 2}, {"a"}, id="F5"),
         pytest.param(NUMBERS, {"n": {"$gt": 5}}, {"9", "10", "100"}, id="F6"),
         pytest.param(NUMBERS, {"n": {"$lt": 5}}, {"2"}, id="F7-lt"),
+        pytest.param(NUMBERS, {"n": {"$lt": float("inf")}}, {"2", "9", "10", "100"}, id="F7-inf"),
         pytest.param({"t": {"n": True}, "1": {"n": 1}}, {"n": {"$gte": 1}}, {"1"}, id="F7-bool"),
         pytest.param(
             {"old": {"d": "2025-01-31"}, "new": {"d": "2026-01-01"}},
