@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from langchain_agentmem.memories.state import Recall as Recall
     from langchain_agentmem.scopes import NamespaceTemplate as NamespaceTemplate
     from langchain_agentmem.stores.faiss_sqlite import FaissSqliteStore as FaissSqliteStore
+    from langchain_agentmem.surfaces.middleware import (
+        AgentMemoryMiddleware as AgentMemoryMiddleware,
+    )
     from langchain_agentmem.surfaces.tools import (
         create_manage_memory_tool as create_manage_memory_tool,
     )
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AgentMemoryError": "errors",
+    "AgentMemoryMiddleware": "surfaces.middleware",
     "ConfigurationError": "errors",
     "ConflictError": "errors",
     "FaissSqliteStore": "stores.faiss_sqlite",
@@ -46,6 +50,7 @@ _HOMES = {
 
 __all__ = [
     "AgentMemoryError",
+    "AgentMemoryMiddleware",
     "ConfigurationError",
     "ConflictError",
     "FaissSqliteStore",

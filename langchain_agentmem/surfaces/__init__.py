@@ -2,6 +2,7 @@
 
 - `recall_node`, `remember_node`: a memory's steps as nodes of your own graph.
 - `create_manage_memory_tool`, `create_search_memory_tool`: the model itself writes and searches.
+- `AgentMemoryMiddleware`: any memory in one line of `create_agent`.
 - `langchain_agentmem.surfaces.agent`: a whole agent that recalls, answers and remembers.
 """
 
@@ -11,6 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langchain_agentmem.surfaces.middleware import (
+        AgentMemoryMiddleware as AgentMemoryMiddleware,
+    )
     from langchain_agentmem.surfaces.nodes import recall_node as recall_node
     from langchain_agentmem.surfaces.nodes import remember_node as remember_node
     from langchain_agentmem.surfaces.tools import (
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "AgentMemoryMiddleware": "middleware",
     "create_manage_memory_tool": "tools",
     "create_search_memory_tool": "tools",
     "recall_node": "nodes",
@@ -28,6 +33,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AgentMemoryMiddleware",
     "create_manage_memory_tool",
     "create_search_memory_tool",
     "recall_node",
