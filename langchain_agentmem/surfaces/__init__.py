@@ -3,6 +3,8 @@
 - `recall_node`, `remember_node`: a memory's steps as nodes of your own graph.
 - `create_manage_memory_tool`, `create_search_memory_tool`: the model itself writes and searches.
 - `AgentMemoryMiddleware`: any memory in one line of `create_agent`.
+- `langchain_agentmem.surfaces.chains`: `memory=` of a classic chain (extra `[classic]`).
+- `MemoryRetriever`, `StoreChatMessageHistory`: for code that is neither chain nor agent.
 - `langchain_agentmem.surfaces.agent`: a whole agent that recalls, answers and remembers.
 """
 
@@ -12,11 +14,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langchain_agentmem.surfaces.history import (
+        StoreChatMessageHistory as StoreChatMessageHistory,
+    )
     from langchain_agentmem.surfaces.middleware import (
         AgentMemoryMiddleware as AgentMemoryMiddleware,
     )
     from langchain_agentmem.surfaces.nodes import recall_node as recall_node
     from langchain_agentmem.surfaces.nodes import remember_node as remember_node
+    from langchain_agentmem.surfaces.retriever import MemoryRetriever as MemoryRetriever
     from langchain_agentmem.surfaces.tools import (
         create_manage_memory_tool as create_manage_memory_tool,
     )
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AgentMemoryMiddleware": "middleware",
+    "MemoryRetriever": "retriever",
+    "StoreChatMessageHistory": "history",
     "create_manage_memory_tool": "tools",
     "create_search_memory_tool": "tools",
     "recall_node": "nodes",
@@ -34,6 +42,8 @@ _HOMES = {
 
 __all__ = [
     "AgentMemoryMiddleware",
+    "MemoryRetriever",
+    "StoreChatMessageHistory",
     "create_manage_memory_tool",
     "create_search_memory_tool",
     "recall_node",

@@ -11,11 +11,11 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 
 from langchain_agentmem.items import MemoryItem, MemoryOperation
 from langchain_agentmem.scopes import reserved
-from langchain_agentmem.steps.effects import Get, Put, Setting, Steps, Write
+from langchain_agentmem.steps.effects import Get, NewId, Put, Setting, Steps, Write
 
 if TYPE_CHECKING:
     from langchain_agentmem.memories.base import Memory
@@ -78,3 +78,14 @@ def new_messages(
 def _claim(thread: str, position: int, message: AnyMessage) -> str:
     named = message.id or f"{position}\x1f{message.type}\x1f{message.text}"
     return str(uuid.uuid5(_KEYS, f"{thread}\x1f{named}"))
+
+
+def with_new_ids(
+    messages: Sequence[BaseMessage], *, replace: bool = False
+) -> Steps[list[AnyMessage]]:
+    """Return messages of which each has an id; with `replace`, a new one in any case."""
+    named: list[AnyMessage] = []
+    for message in messages:
+        update = {} if message.id and not replace else {"id": (yield from NewId())}
+        named.append(message.model_copy(update=update))  # type: ignore[arg-type]
+    return named
