@@ -8,6 +8,7 @@ session's archive until `clear()` or `archive_ttl`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -37,12 +38,14 @@ class _ConversationMemory(StoredChainMemory):
         namespace: Where the sessions lie.
         archive_ttl: Minutes after which messages that fell out of the limit expire.
         clock: Gives the present time.
+        rng: Source of the messages' ids.
     """
 
     store: BaseStore = Field(default_factory=in_memory_store)
     namespace: tuple[str, ...] = ("chats", "{session_id}")
     archive_ttl: float | None = None
     clock: Clock = utc_now
+    rng: Random | None = None
 
     def _load(self, question: str) -> Steps[Any]:  # noqa: ARG002 - a conversation is not searched
         final = yield from self._memory.recall_flow().drive({"messages": [], "query": ""})
@@ -61,6 +64,7 @@ class _ConversationMemory(StoredChainMemory):
             "namespace": self.namespace,
             "archive_ttl": self.archive_ttl,
             "clock": self.clock,
+            "rng": self.rng,
         }
 
 

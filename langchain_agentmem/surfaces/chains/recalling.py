@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any, Literal
 
 from langchain_core.documents import Document
@@ -72,6 +73,7 @@ class VectorStoreRetrieverMemory(StoredChainMemory):
         store: A LangGraph store; by default one that is not persistent.
         namespace: Where the sessions lie.
         clock: Gives the present time.
+        rng: Source of the messages' ids.
     """
 
     k: int = 4
@@ -79,9 +81,10 @@ class VectorStoreRetrieverMemory(StoredChainMemory):
     store: BaseStore = Field(default_factory=lambda: in_memory_store(indexed=True))
     namespace: tuple[str, ...] = ("chats", "{session_id}")
     clock: Clock = utc_now
+    rng: Random | None = None
 
     def _make_memory(self) -> Memory:
-        return RAGMemory(store=self.store, namespace=self.namespace, clock=self.clock)
+        return RAGMemory(store=self.store, namespace=self.namespace, clock=self.clock, rng=self.rng)
 
     def _load(self, question: str) -> Steps[Any]:
         state = {"messages": [], "query": question, "limit": self.k}
