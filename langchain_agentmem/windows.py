@@ -171,6 +171,18 @@ def _parted(units: Sequence[Unit], stays: Callable[[Unit], bool]) -> Split:
     return Split([unit for unit in units if not (unit.pinned or stays(unit))], kept)
 
 
+def with_questions(evicted: Sequence[Unit], units: Sequence[Unit]) -> list[Unit]:
+    """Add the question of a turn of which only tool groups leave, so that it is summarized too."""
+    leaving = {id(unit) for unit in evicted}
+    turns = {unit.turn for unit in evicted}
+    return [
+        unit
+        for unit in units
+        if id(unit) in leaving
+        or (unit.pinned and unit.turn in turns and unit.messages[0].type == "human")
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """Counts a conversation in every kind of size.

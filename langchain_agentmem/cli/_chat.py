@@ -70,7 +70,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if _is_interactive(args, out):
             out.note(f"Memory of {owner(args)} · model: {name or 'none'} · Ctrl-D ends the chat.")
         for said in _turns(args, out):
-            failed = not _take_turn(agent, config, said, out)
+            failed = not _take_turn(agent, config, said, out) or failed
             if failed and args.message:
                 break
     return 1 if failed else 0
@@ -114,9 +114,7 @@ def _turns(args: argparse.Namespace, out: Output) -> Iterator[str]:
     elif _is_interactive(args, out):
         yield from _typed(out)
     else:
-        for line in sys.stdin:
-            if line.strip():
-                yield line.rstrip("\n")
+        yield from (line.rstrip("\n") for line in sys.stdin if line.strip())
 
 
 def _typed(out: Output) -> Iterator[str]:
@@ -140,6 +138,11 @@ def _take_turn(agent: Any, config: RunnableConfig, said: str, out: Output) -> bo
     Fail-open: a model that cannot be reached or a text that cannot be stored ends this turn, not
     the conversation.
     """
+    try:
+        said.encode()
+    except UnicodeEncodeError:
+        out.error("This turn is not UTF-8 text and is not remembered; say it again.")
+        return False
     try:
         state = agent.invoke({"messages": [("user", said)]}, config)
     except (AgentMemoryError, KeyboardInterrupt):

@@ -16,7 +16,6 @@ from langchain_agentmem.scopes import journal as journal_of
 from langchain_agentmem.steps import journal, turns
 from langchain_agentmem.steps.drivers import run as drive
 from langchain_agentmem.steps.effects import List, Steps
-from langchain_agentmem.steps.recall import when_said
 
 if TYPE_CHECKING:
     import argparse
@@ -52,10 +51,13 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if not lines:
             out.note(hint_for_nothing(memory, user))
     records = [line for line in lines if line["value"]["kind"] == "session"]
-    sessions = {line["key"]: str(line["value"]["content"]["name"]) for line in records}
+    contents = [line["value"]["content"] for line in records]
+    names = {line["key"]: str(line["value"]["content"]["name"]) for line in records}
+    order = {key: at for content in contents for at, key in enumerate(content["turns"])}
+    lines.sort(key=lambda line: (line["namespace"], _when(line), order.get(line["key"], 0)))
     with _target(args.output) as file:
         for line in lines:
-            file.write(json.dumps(_spoken(line, user, sessions), ensure_ascii=False) + "\n")
+            file.write(json.dumps(_spoken(line, user, names), ensure_ascii=False) + "\n")
     if args.output:
         count = sum(line["value"]["kind"] not in RECORDS for line in lines)
         if out.as_json:
@@ -63,6 +65,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
         else:
             out.say(f"{count} memories of {user} are in {args.output}.")
     return 0
+
+
+def _when(line: Line) -> str:
+    """Return when a line was said; turns of one instant keep the order of their session."""
+    return str(line["value"].get("observed_at") or line["created_at"])
 
 
 def _target(path: Path | None) -> AbstractContextManager[TextIO]:
@@ -83,7 +90,7 @@ def _lines(memory: RAGMemory) -> Steps[list[Line]]:
         counters = yield from List(reserved("counters", home))
         counted = {each.key: each.item.content for each in counters}
         found = [*(yield from List(home)), *(yield from List(closed(home)))]
-        for each in sorted(found, key=lambda one: (when_said(one), one.key)):
+        for each in found:
             line = {**_stored(each), "history": sorted(changes.get(each.key, []), key=_version)}
             if each.key in counted:
                 line["counters"] = counted[each.key]

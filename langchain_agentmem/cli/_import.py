@@ -154,5 +154,6 @@ def _report(out: Output, tally: Tally, files: list[ConversationFile]) -> None:
     parts += [f"{tally.events['UPDATE']} changed"] if tally.events["UPDATE"] else []
     parts += [f"{silent} without words left out"] if silent else []
     parts += [f"{len(invalid)} unreadable left out"] if invalid else []
-    of = f" of {len(tally.users)} users ({visible(people)})" if tally.users else ""
+    users = "1 user" if len(tally.users) == 1 else f"{len(tally.users)} users"
+    of = f" of {users} ({visible(people)})" if tally.users else ""
     out.say(f"{tally.turns} turns{of}: {', '.join(parts)}.", style="bold")

@@ -17,6 +17,7 @@ from langchain_agentmem.cli._memory import (
     opened,
     owner,
     real_text,
+    recalled,
     the_one,
     users,
 )
@@ -56,8 +57,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Show what the arguments ask for."""
     with opened(args) as memory:
         if args.why:
-            config = of_user(owner(args))
-            found = memory.recall(args.why, config=config, limit=args.limit, as_of=args.as_of)
+            found = recalled(memory, args.why, args)
             _search.show(found, out, query=args.why, user=owner(args), why=True)
         elif args.key:
             _show_one(memory, owner(args), args.key, out)

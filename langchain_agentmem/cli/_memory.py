@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from langchain_agentmem.items import StoredMemory
     from langchain_agentmem.memories.rag import RAGMemory
+    from langchain_agentmem.memories.state import Recall
     from langchain_agentmem.stores.faiss_sqlite import FaissSqliteStore
 
 DEFAULT_DB: Final = "~/.agentmem/memory.sqlite"
@@ -161,9 +163,17 @@ def the_one(memories: list[StoredMemory], key: str) -> StoredMemory:
     raise ConfigurationError(msg)
 
 
+def recalled(memory: RAGMemory, query: str, args: argparse.Namespace) -> Recall:
+    """Recall for a person who reads it: with the defaults, but not cut to a prompt's budget."""
+    config = of_user(owner(args), max_tokens=sys.maxsize)
+    return memory.recall(query, config=config, limit=args.limit, as_of=args.as_of)
+
+
 def hint_for_nothing(memory: RAGMemory, user: str) -> str:
-    """Return what to say when a user has no memories."""
+    """Return what to say when nothing of a user is found."""
     others = users(memory)
+    if user in others:
+        return f"Nothing of {user!r} is found for this."
     shown = ", ".join(others[:8]) + (", ..." if len(others) > 8 else "")  # noqa: PLR2004 - a line's worth
     known = f" There are memories of: {shown}. Choose with --user." if others else ""
     return f"Nothing is remembered of {user!r}.{known}"

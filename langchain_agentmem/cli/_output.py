@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from langchain_agentmem.items import StoredMemory
 
+_SCREENFUL: Final = 2000
 _PICTURES: Final = 0x2400
 """Where Unicode has pictures of the control characters."""
 
@@ -59,11 +60,18 @@ class Output:
     def memory(self, memory: StoredMemory, head: Text, *, style: str = "") -> None:
         """Show one memory: a line about it, then its words, indented."""
         self.say(head)
-        words = Text(visible(memory.text), style)
+        words = Text(visible(shortened(memory.text)), style)
         if self.console.is_terminal:
             self.say(Padding(words, (0, 0, 0, 4)))
         else:
             self.say("    " + words.plain.replace("\n", "\n    "))
+
+
+def shortened(text: str) -> str:
+    """Return the beginning of a text that would fill the screen, and how long it is."""
+    if len(text) <= _SCREENFUL:
+        return text
+    return f"{text[:_SCREENFUL]}... ({len(text):,} characters; --json shows all)"
 
 
 def visible(text: str) -> str:

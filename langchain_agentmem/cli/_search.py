@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from langchain_agentmem.cli._memory import hint_for_nothing, of_user, opened, owner, real_text
+from langchain_agentmem.cli._memory import hint_for_nothing, opened, owner, real_text, recalled
 from langchain_agentmem.cli._output import as_row, heading
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Recall and show."""
     user = owner(args)
     with opened(args) as memory:
-        found = memory.recall(args.query, config=of_user(user), limit=args.limit, as_of=args.as_of)
+        found = recalled(memory, args.query, args)
         if not found.items and not out.as_json:
             out.note(hint_for_nothing(memory, user))
     show(found, out, query=args.query, user=user, why=args.why)

@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.items import MemoryOperation, StoredMemory
 from langchain_agentmem.memories.base import Memory
-from langchain_agentmem.messages import last_human_text
+from langchain_agentmem.messages import encodable, last_human_text
 from langchain_agentmem.parameters import Parameters, described
 from langchain_agentmem.rendering import render_line, render_memories
 from langchain_agentmem.retrieval.budget import count_tokens, fit
@@ -27,7 +27,7 @@ from langchain_agentmem.retrieval.context import Session
 from langchain_agentmem.retrieval.rank import DEFAULT_WEIGHTS, POOL_DEPTH, Weights
 from langchain_agentmem.retrieval.rules import without_names
 from langchain_agentmem.steps import recall, turns
-from langchain_agentmem.steps.effects import Get, Now, Setting, Steps
+from langchain_agentmem.steps.effects import Emit, Get, Now, Setting, Steps
 from langchain_agentmem.steps.flow import Flow, Step
 from langchain_agentmem.steps.recall import Pool
 from langchain_agentmem.steps.turns import Log, Turn
@@ -109,7 +109,7 @@ class RAGMemory(Memory):
     def _retrieve(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Rank the best matches of every level the call may read."""
         params: RAGParameters = yield from self.settings()
-        query = state.get("query") or last_human_text(state.get("messages", []))
+        query = encodable(state.get("query") or last_human_text(state.get("messages", [])))
         moment = yield from recall.moment_of(state)
         given = state.get("limit")
         limit = params.limit if given is None else given
@@ -160,6 +160,8 @@ class RAGMemory(Memory):
         params: RAGParameters = yield from self.settings()
         found = [StoredMemory.from_dict(each) for each in state["memories"]]
         kept = fit(found, params.max_tokens, text=render_line)
+        if len(kept) < len(found):
+            yield from Emit("over_budget", {"left_out": len(found) - len(kept)})
         text = render_memories(kept)
         return {
             "memories": [each.to_dict() for each in kept],

@@ -47,6 +47,7 @@ from langchain_agentmem.windows import (
     newest_within,
     trigger_clauses,
     units_of,
+    with_questions,
 )
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ class SummarizingMemory(ShortTermMemory):
         tail = yield from archive.load(where, before=count, down_to=summary.bound)
         fixed = [*system, *([summary_message(summary.text)] if summary.text else [])]
         units = units_of([each.message for each in tail])
-        pending = _with_questions(self.overflow(units, fixed, params), units)
+        pending = with_questions(self.overflow(units, fixed, params), units)
         if not pending:
             return []
         if not (yield from HasModel()):
@@ -353,18 +354,6 @@ def _last_question(where: Archive, end: int) -> Steps[list[Archived]]:
         if asked:
             return asked[-1:]
     return []
-
-
-def _with_questions(evicted: Sequence[Unit], units: Sequence[Unit]) -> list[Unit]:
-    """Add the question of a turn of which only tool groups leave, so that it is summarized too."""
-    leaving = {id(unit) for unit in evicted}
-    turns = {unit.turn for unit in evicted}
-    return [
-        unit
-        for unit in units
-        if id(unit) in leaving
-        or (unit.pinned and unit.turn in turns and unit.messages[0].type == "human")
-    ]
 
 
 @dataclass(frozen=True, kw_only=True)

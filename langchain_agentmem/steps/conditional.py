@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from langgraph.store.base import BaseStore, GetOp, Item
+from langgraph.store.base import BaseStore, GetOp, Item, PutOp, get_text_at_path
+from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem.errors import ConflictError
 
@@ -36,7 +37,7 @@ def batch(store: BaseStore, ops: Sequence[Op], expect: Mapping[Ref, int | None])
         ConflictError: An item has another version; nothing was written.
     """
     if not expect:
-        return store.batch(list(ops))
+        return _apply(store, ops)
     if _has_conditional_writes(store):
         return _wider(store).batch(list(ops), expect=expect)  # type: ignore[no-any-return]
     locks = _locks_of(store, expect)
@@ -44,7 +45,7 @@ def batch(store: BaseStore, ops: Sequence[Op], expect: Mapping[Ref, int | None])
         lock.acquire()
     try:
         _check(expect, store.batch(_reads(expect)))
-        return store.batch(list(ops))
+        return _apply(store, ops)
     finally:
         for lock in locks:
             lock.release()
@@ -59,7 +60,7 @@ async def abatch(
         ConflictError: An item has another version; nothing was written.
     """
     if not expect:
-        return await store.abatch(list(ops))
+        return await _aapply(store, ops)
     if _has_conditional_writes(store):
         return await _wider(store).abatch(list(ops), expect=expect)  # type: ignore[no-any-return]
     held: list[threading.Lock] = []
@@ -69,10 +70,44 @@ async def abatch(
                 await asyncio.sleep(_RETRY_SECONDS)
             held.append(lock)
         _check(expect, await store.abatch(_reads(expect)))
-        return await store.abatch(list(ops))
+        return await _aapply(store, ops)
     finally:
         for lock in held:
             lock.release()
+
+
+def _apply(store: BaseStore, ops: Sequence[Op]) -> list[Result]:
+    return [result for part in _parts(store, ops) for result in store.batch(part)]
+
+
+async def _aapply(store: BaseStore, ops: Sequence[Op]) -> list[Result]:
+    return [result for part in _parts(store, ops) for result in await store.abatch(part)]
+
+
+def _parts(store: BaseStore, ops: Sequence[Op]) -> list[list[Op]]:
+    """Return the batches in which to apply operations: one, wherever the store can.
+
+    LangGraph's `InMemoryStore` with an index fails on a batch in which two items have one text.
+    """
+    if not isinstance(store, InMemoryStore) or store.index_config is None:
+        return [list(ops)]
+    parts: list[tuple[list[Op], set[str]]] = []
+    for op in ops:
+        texts = _indexed_texts(op)
+        fitting = (part for part in parts if part[1].isdisjoint(texts))
+        part = next(fitting, None)
+        if part is None:
+            parts.append(part := ([], set()))
+        part[0].append(op)
+        part[1].update(texts)
+    return [part for part, _ in parts]
+
+
+def _indexed_texts(op: Op) -> set[str]:
+    """Return the texts of a put that its own paths name; the steps always name them."""
+    if not isinstance(op, PutOp) or not op.value or not op.index:
+        return set()
+    return {text for path in op.index for text in get_text_at_path(op.value, path)}
 
 
 def version_of(value: Mapping[str, Any]) -> int:

@@ -4,15 +4,15 @@
 value untyped, which is how a test drives a step by hand.
 
 There are few *primitive* effects, which the drivers perform (`StoreCall`, `Ask`, `Embed`, `Now`,
-`NewId`, `Draw`, `Emit`, `Resolve`, `Settings`), and *composite* ones, which are written in terms
-of the primitive ones (`Search`, `Get`, `List`, `Namespaces`, `Write`).
+`NewId`, `Draw`, `Emit`, `Resolve`, `Settings`, ...), and *composite* ones, which are written in
+terms of the primitive ones (`Search`, `Get`, `List`, `Namespaces`, `Write`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -100,6 +100,14 @@ class Ask(Effect[AIMessage]):
 @dataclass(frozen=True, slots=True)
 class HasModel(Effect[bool]):
     """Whether a chat model is configured."""
+
+
+@dataclass(frozen=True, slots=True)
+class HasWiderSearch(Effect[bool]):
+    """Whether the store's search is wider than LangGraph's.
+
+    Only then it lists the newest first without a query, and its filters compare text.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +206,7 @@ class Search(Composite[list[StoredMemory]]):
 
     Attributes:
         namespace: Where to search.
-        query: Plain text; None lists the newest first instead.
+        query: Plain text; None lists instead, in the store's own order.
         limit: At most this many.
         offset: Skip so many of the best.
         filter: A LangGraph store filter on the values.
@@ -279,8 +287,12 @@ class List(Composite[list[StoredMemory]]):
                 if not self.exact or each.namespace == self.namespace:
                     items[each.namespace, each.key] = each
             if len(found) < page.limit:
-                return list(items.values())
+                return sorted(items.values(), key=_updated, reverse=True)
             page = replace(page, offset=page.offset + page.limit)
+
+
+def _updated(memory: StoredMemory) -> datetime:
+    return memory.updated_at or datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)

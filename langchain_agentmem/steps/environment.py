@@ -29,6 +29,7 @@ from langchain_agentmem.steps.effects import (
     Effect,
     Emit,
     HasModel,
+    HasWiderSearch,
     NewId,
     Now,
     P,
@@ -204,6 +205,8 @@ class Environment:
         match effect:
             case HasModel():
                 return self.model is not None
+            case HasWiderSearch():
+                return self.searches_exactly
             case Now():
                 return self.clock()
             case NewId():

@@ -82,8 +82,13 @@ class Flow:
         context_schema: type,
         environment: EnvironmentOf,
     ) -> CompiledStateGraph[Any, Any, Any, Any]:
-        """Compile the steps to a graph, one node a step, without store and checkpointer."""
+        """Compile the steps to a graph, one node a step, without store and checkpointer.
+
+        A parent graph's checkpointer is not inherited either, see `FlowGraph`.
+        """
         from langgraph.graph import StateGraph
+
+        from langchain_agentmem.steps._graph import FlowGraph
 
         builder: StateGraph[Any, Any, Any, Any] = StateGraph(
             self.state,
@@ -100,7 +105,7 @@ class Flow:
                     step.name, step.route, {target: target for target in step.to}
                 )
         builder.set_entry_point(self.steps[0].name)
-        return builder.compile(name=name)
+        return FlowGraph.of(builder.compile(name=name))
 
 
 def as_node(step: StepFunction, environment: EnvironmentOf) -> Runnable[Any, Any]:

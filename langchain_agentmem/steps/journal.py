@@ -10,7 +10,7 @@ twice, and every earlier text is still there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +35,7 @@ RECORDS: Final = ("closed", "journal", "counters", "queue")
 """Kinds of records this package keeps about a namespace, outside of it."""
 
 _ERASE_BATCH: Final = 500
+_PAGE: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ class JournalEntry:
     at: datetime
     cause: Cause
     before: MemoryItem | None
-    after: MemoryItem | None
+    after: MemoryItem
 
 
 def apply(
@@ -164,19 +165,36 @@ def history(namespace: tuple[str, ...], key: str) -> Steps[list[JournalEntry]]:
     if current is None:
         msg = f"There is no memory {key!r} in {namespace}; search for it, or check the scope."
         raise MemoryNotFoundError(msg)
-    versions = range(1, current.item.version + 1)
-    home = journal(namespace)
-    records = yield from Get([(home, _record_key(key, version)) for version in versions])
     after = current.item
     entries: list[JournalEntry] = []
-    for version, record in reversed(list(zip(versions, records, strict=True))):
-        if record is None or not isinstance(record.item.content, dict):
-            continue
-        entry = _entry(version, record.item.content, after)
+    for version, record in (yield from _records(namespace, key, after.version)):
+        entry = _entry(version, record, after)
         entries.append(entry)
         if entry.before is not None:
             after = entry.before
     return entries[::-1]
+
+
+def _records(
+    namespace: tuple[str, ...], key: str, newest: int
+) -> Steps[list[tuple[int, Mapping[str, object]]]]:
+    """Return the records of a memory by version, newest first.
+
+    They are read by key, page after page, until a page has none: other code may have put any
+    number as an item's version.
+    """
+    records: list[tuple[int, Mapping[str, object]]] = []
+    while newest > 0:
+        versions = range(newest, max(newest - _PAGE, 0), -1)
+        refs = [(journal(namespace), _record_key(key, version)) for version in versions]
+        page = [
+            (version, found.item.content)
+            for version, found in zip(versions, (yield from Get(refs)), strict=True)
+            if found is not None and isinstance(found.item.content, dict)
+        ]
+        records += page
+        newest = versions[-1] - 1 if page else 0
+    return records
 
 
 def _entry(version: int, record: Mapping[str, object], after: MemoryItem) -> JournalEntry:
@@ -202,20 +220,18 @@ def undo(namespace: tuple[str, ...], key: str) -> Steps[MemoryOperation]:
         The applied operation.
 
     Raises:
-        MemoryNotFoundError: There is no such memory, live or closed.
+        MemoryNotFoundError: There is no such memory, live or closed, or its last change was made
+            by other code and is not recorded.
     """
     entries = yield from history(namespace, key)
-    last = entries[-1]
-    current = last.after
-    if current is None:
-        msg = f"The last change of {key!r} in {namespace} cannot be undone."
+    if not entries or entries[-1].version != entries[-1].after.version:
+        msg = f"There is no recorded change of {key!r} in {namespace} to undo; other code put it."
         raise MemoryNotFoundError(msg)
-    return (yield from _revert(namespace, key, last, current))
+    return (yield from _revert(namespace, key, entries[-1]))
 
 
-def _revert(
-    namespace: tuple[str, ...], key: str, last: JournalEntry, current: MemoryItem
-) -> Steps[MemoryOperation]:
+def _revert(namespace: tuple[str, ...], key: str, last: JournalEntry) -> Steps[MemoryOperation]:
+    current = last.after
     cause = Cause(surface="undo", note=f"undid {last.event} of version {last.version}")
     version = current.version + 1
     target = last.before or replace(current, status="archived")
@@ -240,24 +256,31 @@ def _event_between(before: MemoryItem, after: MemoryItem) -> Event:
 def erase(refs: Sequence[Ref], *, cause: Cause) -> Steps[list[MemoryOperation]]:
     """Erase memories everywhere: live, closed, counters, and every journal record.
 
+    Journals are looked through whole, so that records of an item that other code has overwritten
+    or deleted since are found too.
+
     Returns:
         One applied `DELETE` without before and after for each memory that existed.
     """
     found = yield from read(refs)
-    existing = [(ref, one) for ref, one in zip(refs, found, strict=True) if one is not None]
-    puts = [put for (namespace, key), one in existing for put in _erasing(namespace, key, one)]
-    yield from Write(puts)
+    existing = [ref for ref, one in zip(refs, found, strict=True) if one is not None]
+    wanted = set(refs)
+    records: list[tuple[Ref, Ref]] = []
+    for namespace in dict.fromkeys(namespace for namespace, _ in refs):
+        for each in (yield from List(journal(namespace))):
+            key = each.key.rpartition("@")[0]
+            if (namespace, key) in wanted:
+                records.append(((namespace, key), (each.namespace, each.key)))
+    places = [
+        (home, key)
+        for namespace, key in dict.fromkeys([*existing, *(ref for ref, _ in records)])
+        for home in (namespace, closed(namespace), reserved("counters", namespace))
+    ]
+    yield from Write([Put(*place, None) for place in [*places, *(place for _, place in records)]])
     return [
         MemoryOperation(event="DELETE", namespace=namespace, key=key, cause=cause, status="applied")
-        for (namespace, key), _ in existing
+        for namespace, key in existing
     ]
-
-
-def _erasing(namespace: tuple[str, ...], key: str, found: StoredMemory) -> Iterable[Put]:
-    for home in (namespace, closed(namespace), reserved("counters", namespace)):
-        yield Put(home, key, None)
-    for version in range(1, found.item.version + 1):
-        yield Put(journal(namespace), _record_key(key, version), None)
 
 
 def erase_below(

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +20,18 @@ from langchain_agentmem.retrieval.fusion import normalize_dense, normalize_max
 from langchain_agentmem.retrieval.lexical import LexicalIndex
 from langchain_agentmem.retrieval.rank import Ranked, Weights, rank
 from langchain_agentmem.retrieval.text import query_terms, terms
-from langchain_agentmem.scopes import closed
-from langchain_agentmem.steps.effects import Emit, Get, List, Now, Ref, Search, Steps
+from langchain_agentmem.scopes import SEPARATOR, closed
+from langchain_agentmem.steps.effects import (
+    Emit,
+    Get,
+    HasWiderSearch,
+    List,
+    Now,
+    Ref,
+    Search,
+    Steps,
+)
 from langchain_agentmem.steps.turns import session_key
-
-_SEPARATOR: Final = "\x1f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +79,17 @@ def search(home: tuple[str, ...], query: str, depth: int, moment: Moment) -> Ste
     """Return the best matches of one namespace at a moment; the newest without a query.
 
     On a store without hybrid search the store's own matches are scored by words here; a store
-    without any index is read whole.
+    without any index is read whole, and so is a store that cannot tell what was newest or known.
     """
-    known = {"observed_at": {"$lte": to_timestamp(moment.at)}} if moment.past else None
-    found = yield from Search(home, query or None, limit=depth, filter=known)
+    wider = yield from HasWiderSearch()
+    known = {"observed_at": {"$lte": to_timestamp(moment.at)}} if moment.past and wider else None
+    whole = not wider and (moment.past or not query)
+    best = Search(home, query or None, limit=depth, filter=known)
+    found = yield from (List(home) if whole else best)
     by_words = all("lexical" in each.parts for each in found)
     if query and not by_words:
         yield from Emit("store_without_hybrid_search", {"namespace": list(home)})
-        if found[0].score is None:
+        if found[0].score is None and not whole:
             found = yield from List(home, filter=known)
     if moment.past:
         hidden = yield from List(closed(home), filter=known)
@@ -217,7 +227,7 @@ def ref_text(memory: StoredMemory) -> str:
 
 def session_ref(namespace: tuple[str, ...], key: str) -> str:
     """Return a session's place, named by the namespace of its turns, as one string."""
-    return _SEPARATOR.join((*namespace, key))
+    return SEPARATOR.join((*namespace, key))
 
 
 def placed(session: Session, turns_home: tuple[str, ...]) -> Session:
@@ -230,5 +240,5 @@ def placed(session: Session, turns_home: tuple[str, ...]) -> Session:
 
 
 def _ref(text: str) -> Ref:
-    *namespace, key = text.split(_SEPARATOR)
+    *namespace, key = text.split(SEPARATOR)
     return tuple(namespace), key

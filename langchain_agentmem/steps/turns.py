@@ -8,6 +8,7 @@ without searching.
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 _KEYS: Final = uuid.UUID("5b1d2c0e-9a55-5a0e-8f0e-3f1b6c0d7a11")
 _PARTICIPANTS: Final = "participants"
 _OWN: Final = "_turn"
-_SEPARATOR: Final = "\x1f"
+_COLUMNS: Final = ("turns", "speakers", "lengths")
 _MAX_ATTEMPTS: Final = 100
 
 
@@ -98,10 +99,14 @@ class Turn:
         """Read a message; None for one that says nothing.
 
         System messages, tool results, empty messages and our own rendered memories say nothing.
+
+        Raises:
+            ValueError: The text holds a lone surrogate, which no file can hold.
         """
         text, speaker = text_of(message), speaker_of(message)
         if speaker is None or not text.strip() or is_rendered(text):
             return None
+        _check_unicode(text)
         at = time_of(message) or now
         session = session_of(message) or to_timestamp(at)[:10]
         unnamed = _name(thread, session, to_timestamp(at), str(position), speaker, text)
@@ -294,25 +299,63 @@ def around(turn: StoredMemory, reach: int) -> Steps[list[Ref]]:
 
 
 def drop_from_sessions(log: Log, erased: Iterable[str]) -> Steps[None]:
-    """Take erased turns out of their sessions' records."""
+    """Take erased turns out of their sessions' records, and names that no turn has any more.
+
+    When another writer of a session was quicker, everything is read and decided again.
+
+    Raises:
+        ConflictError: Other writers were quicker a hundred times in a row.
+    """
     gone = set(erased)
-    for stored in (yield from List(log.sessions)):
-        content = record_of(stored)
-        if gone.isdisjoint(content.get("turns", ())):
-            continue
-        columns = zip(content["turns"], content["speakers"], content["lengths"], strict=True)
-        kept = [row for row in columns if row[0] not in gone]
-        value = None
-        if kept:
-            names = ("turns", "speakers", "lengths")
-            content = {
-                **content,
-                **dict(zip(names, map(list, zip(*kept, strict=True)), strict=True)),
-            }
-            version = stored.item.version + 1
-            value = replace(stored.item, content=content, version=version).to_value()
-        put = Put(stored.namespace, stored.key, value)
-        yield from Write([put], {(stored.namespace, stored.key): stored.item.version})
+    for attempt in range(_MAX_ATTEMPTS):
+        stored = {each.key: each for each in (yield from List(log.sessions))}
+        left = {key: _shortened(each, gone) for key, each in stored.items() if key != _PARTICIPANTS}
+        if _PARTICIPANTS in stored:
+            left[_PARTICIPANTS] = _only_speakers_of(left.values(), stored[_PARTICIPANTS])
+        changed = {key: item for key, item in left.items() if item != stored[key].item}
+        puts = [
+            Put(log.sessions, key, item.to_value() if item else None)
+            for key, item in changed.items()
+        ]
+        try:
+            yield from Write(
+                puts, {(log.sessions, key): stored[key].item.version for key in changed}
+            )
+        except ConflictError:
+            if attempt == _MAX_ATTEMPTS - 1:
+                raise
+        else:
+            return
+
+
+def _shortened(stored: StoredMemory, gone: set[str]) -> MemoryItem | None:
+    """Return a session's record without some turns; None if none is left."""
+    content = record_of(stored)
+    rows = zip(*(content[column] for column in _COLUMNS), strict=True)
+    kept = [row for row in rows if row[0] not in gone]
+    if len(kept) == len(content["turns"]):
+        return stored.item
+    if not kept:
+        return None
+    columns = map(list, zip(*kept, strict=True))
+    shorter = {**content, **dict(zip(_COLUMNS, columns, strict=True))}
+    return replace(stored.item, content=shorter, version=stored.item.version + 1)
+
+
+def _only_speakers_of(
+    records: Iterable[MemoryItem | None], stored: StoredMemory
+) -> MemoryItem | None:
+    """Return the participants' record with those alone who speak in some sessions."""
+    contents = [each.content for each in records if each and isinstance(each.content, dict)]
+    heard = {name for content in contents for name in content["speakers"]}
+    known = record_of(stored)["speakers"]
+    names = [name for name in known if name in heard]
+    if not names:
+        return None
+    if names == known:
+        return stored.item
+    version = stored.item.version + 1
+    return replace(stored.item, content={"speakers": names}, version=version)
 
 
 def session_key(turn: StoredMemory) -> str | None:
@@ -340,4 +383,15 @@ def _session_key(log: Log, turn: Turn) -> str:
 
 
 def _name(*parts: str) -> str:
-    return str(uuid.uuid5(_KEYS, _SEPARATOR.join(parts)))
+    return str(uuid.uuid5(_KEYS, json.dumps(parts)))
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        msg = (
+            f"The message {text[:40]!r}... holds a lone surrogate at position {error.start}, which "
+            "is not text. Decode its source with the right encoding, or use errors='replace'."
+        )
+        raise ValueError(msg) from error

@@ -275,6 +275,8 @@ class Engine:
             return _search.newest(connection, op, batch.filters[position], now)
         vector = vectors.get(op.query or "")
         mode = batch.modes[position]
+        if mode != "dense":
+            _search.find_words(connection, view, op)
         scores = _search.score(view, vector, self._settings, mode, threads=self._threads)
         return _search.ranked(connection, scores, op)
 

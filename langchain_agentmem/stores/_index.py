@@ -21,6 +21,11 @@ from langchain_agentmem.stores._segments import NEVER, Row, Segment, SegmentCach
 from langchain_agentmem.stores._values import load
 
 _MAX_CATCH_UP = 20_000  # beyond this many changes, loading anew is cheaper than applying them
+_LARGE_SCOPE = 50_000
+"""With more texts than this, building postings in memory would hold the first search up for more
+than a second; the file's own word table answers instead, at once and in every process."""
+_POSTINGS_BYTES = 300  # of one text of a message's length
+_LENGTH = "length(u.terms) - length(replace(u.terms, ' ', '')) + (u.terms != '')"
 _UNITS = f"JOIN units u ON u.id >= (i.id << {UNIT_BITS}) AND u.id < ((i.id + 1) << {UNIT_BITS})"
 _ITEMS = "FROM namespaces n CROSS JOIN items i ON i.namespace_id = n.id"
 
@@ -56,14 +61,21 @@ class MemoryIndex:
             self._apply(connection, before)
         self._seen, self._epoch = change, meta["epoch"]
 
-    def segment(self, connection: sqlite3.Connection, path: str) -> Segment:
-        """Return a segment that holds everything a search of `path` sees, loading it if needed."""
+    def segment(self, connection: sqlite3.Connection, path: str, *, dense: bool) -> Segment:
+        """Return a segment that holds everything a search of `path` sees, loading it if needed.
+
+        Args:
+            connection: The snapshot that is searched.
+            path: The encoded prefix.
+            dense: Whether the search needs vectors.
+        """
         segment = self.segments.find(path)
-        if segment is not None and segment.is_worn:
+        dense = dense and self._settings.dims is not None
+        if segment is not None and (segment.is_worn or (dense and segment.vectors is None)):
             self.segments.drop(segment)
             segment = None
         if segment is None:
-            segment = self._load(connection, path)
+            segment = self._load(connection, path, dense=dense)
             self.segments.add(segment)
             self._grown = True
         return segment
@@ -73,6 +85,13 @@ class MemoryIndex:
         if self._grown:
             self._grown = False
             self.segments.trim()
+
+    def answers_words(self, segment: Segment) -> bool:
+        """Tell whether a segment's words are searched in memory rather than in the file."""
+        postings = segment.size * _POSTINGS_BYTES
+        return segment.lexical is not None or (
+            segment.size <= _LARGE_SCOPE and segment.nbytes + postings <= self.segments.budget
+        )
 
     def fill_words(self, connection: sqlite3.Connection, segment: Segment) -> LexicalIndex:
         """Return a segment's lexical index, built at first use."""
@@ -105,18 +124,19 @@ class MemoryIndex:
         for key, start in missing:
             segment.fill(key, start, values)
 
-    def _load(self, connection: sqlite3.Connection, path: str) -> Segment:
+    def _load(self, connection: sqlite3.Connection, path: str, *, dense: bool) -> Segment:
         condition, values = scope_condition(path)
+        vector = "u.vector" if dense else "NULL"
         sql = (
-            f"SELECT i.id, n.path, i.updated_at, i.seq, i.expires_at, u.vector {_ITEMS} "
-            f"CROSS {_UNITS} WHERE {condition} ORDER BY n.path"
+            f"SELECT {vector}, i.id, n.path, i.updated_at, i.seq, ifnull(i.expires_at, {NEVER}), "
+            f"{_LENGTH} {_ITEMS} CROSS {_UNITS} WHERE {condition} ORDER BY n.path"
         )
         rows: list[Row] = []
         blobs: list[bytes] = []
-        for item, place, updated, seq, expires, blob in connection.execute(sql, values):
-            rows.append(Row(item, place, updated, seq, NEVER if expires is None else expires))
+        for blob, *columns in connection.execute(sql, values):
+            rows.append(Row(*columns))
             blobs.append(blob)
-        return Segment(path, rows, self._matrix(blobs))
+        return Segment(path, rows, self._matrix(blobs) if dense else None)
 
     def _matrix(self, blobs: Sequence[bytes]) -> _vectors.Floats | None:
         dims = self._settings.dims
@@ -146,8 +166,9 @@ class MemoryIndex:
             (row.item << UNIT_BITS, (row.item + 1) << UNIT_BITS),
         ).fetchall()
         matrix = self._matrix([vector for vector, _ in units])
+        lengths = [len(terms.split()) for _, terms in units]
         for segment in segments:
-            new = segment.upsert(row, matrix, len(units))
+            new = segment.upsert(row, matrix, lengths)
             if segment.lexical is not None and new:
                 segment.lexical.add_many(terms.split() for _, terms in units)
 

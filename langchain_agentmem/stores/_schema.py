@@ -119,9 +119,7 @@ class Database:
             connection = self.writer
             self.patiently(connection, "BEGIN IMMEDIATE")
             try:
-                connection.execute(
-                    "DELETE FROM namespaces WHERE id NOT IN (SELECT namespace_id FROM items)"
-                )
+                _forget_namespaces(connection)
                 connection.execute("INSERT INTO words(words) VALUES ('optimize')")
             finally:
                 connection.execute("COMMIT")
@@ -277,6 +275,19 @@ def _create(connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _forget_namespaces(connection: sqlite3.Connection) -> None:
+    """Remove the namespaces that neither hold an item nor lie above one."""
+    rows = connection.execute(
+        "SELECT scope FROM namespaces WHERE id IN (SELECT namespace_id FROM items)"
+    )
+    used = {word for (scope,) in rows for word in scope.split()}
+    known = connection.execute("SELECT id FROM namespaces").fetchall()
+    connection.executemany(
+        "DELETE FROM namespaces WHERE id = ?",
+        [(identity,) for (identity,) in known if f"_{identity}" not in used],
+    )
 
 
 def translate(error: sqlite3.Error, path: str, timeout: float) -> StorageError:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from langchain_agentmem.retrieval.fusion import normalize_dense
 from langchain_agentmem.retrieval.text import query_terms
-from langchain_agentmem.stores import _vectors
+from langchain_agentmem.stores import _vectors, _words
 from langchain_agentmem.stores._filters import Filter
 from langchain_agentmem.stores._index import MemoryIndex, id_list
 from langchain_agentmem.stores._indexing import IndexSettings
@@ -24,6 +24,7 @@ from langchain_agentmem.stores._namespaces import (
     scope_condition,
 )
 from langchain_agentmem.stores._ops import ScoredItem, StoreSearchOp
+from langchain_agentmem.stores._schema import UNIT_BITS
 from langchain_agentmem.stores._segments import Segment
 from langchain_agentmem.stores._values import from_micros, load
 
@@ -87,7 +88,17 @@ class View:
     items: NDArray[np.int64]
     updated: NDArray[np.int64]
     seq: NDArray[np.int64]
+    lengths: NDArray[np.float32]
     lexical: NDArray[np.float32] | None
+
+    @property
+    def units(self) -> NDArray[np.int64]:
+        """The numbers of the rows' texts in the file; the rows of an item follow each other."""
+        places = np.arange(len(self.items))
+        first = np.concatenate([[True], self.items[1:] != self.items[:-1]])[: len(places)]
+        starts = np.maximum.accumulate(np.where(first, places, 0))
+        numbers: NDArray[np.int64] = (self.items << UNIT_BITS) + places - starts
+        return numbers
 
 
 def mode_of(op: StoreSearchOp, settings: IndexSettings | None) -> str | None:
@@ -184,9 +195,12 @@ def view(
     now: int | None,
     mode: str,
 ) -> View:
-    """Select the rows of a search and score its words; for the holder of the index's lock."""
+    """Select the rows of a search; for the holder of the index's lock.
+
+    Words are scored here only from memory, so that nobody waits for a search of the file.
+    """
     path = encode(op.namespace_prefix)
-    segment = index.segment(connection, path)
+    segment = index.segment(connection, path, dense=mode != "lexical")
     rows = segment.select(path, exact=op.exact, now=now)
     if test is not None:
         index.fill_columns(connection, segment, test)
@@ -197,7 +211,7 @@ def view(
             else rows[passed[rows]]
         )
     lexical = None
-    if mode != "dense":
+    if mode != "dense" and index.answers_words(segment):
         words = index.fill_words(connection, segment)
         eligible: Any = rows
         if not isinstance(rows, slice):
@@ -211,8 +225,16 @@ def view(
         segment.items[rows],
         segment.updated[rows],
         segment.seq[rows],
+        segment.lengths[rows],
         lexical,
     )
+
+
+def find_words(connection: sqlite3.Connection, seen: View, op: StoreSearchOp) -> None:
+    """Score the words of a search in the file, unless memory has answered."""
+    if seen.lexical is None:
+        path, terms = encode(op.namespace_prefix), query_terms(op.query or "")
+        seen.lexical = _words.scores(connection, path, seen.units, seen.lengths, terms)
 
 
 def score(

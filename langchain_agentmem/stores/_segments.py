@@ -35,6 +35,7 @@ class Row:
         updated: Time of the last write, in microseconds.
         seq: Its write sequence.
         expires: When it expires, in microseconds; `NEVER` for no end.
+        length: How many terms the text has.
     """
 
     item: int
@@ -42,6 +43,7 @@ class Row:
     updated: int
     seq: int
     expires: int
+    length: int = 0
 
 
 class Column:
@@ -77,7 +79,8 @@ class Segment:
     Args:
         root: The encoded prefix.
         rows: The items' rows, sorted by path; one for each indexed text.
-        vectors: Their vectors, of length 1 for the cosine; None without an embedder.
+        vectors: Their vectors, of length 1 for the cosine; None without an embedder, and where
+            only words are searched.
     """
 
     def __init__(self, root: str, rows: Sequence[Row], vectors: Floats | None) -> None:
@@ -87,6 +90,7 @@ class Segment:
         self.updated = np.array([row.updated for row in rows], dtype=np.int64)
         self.seq = np.array([row.seq for row in rows], dtype=np.int64)
         self.expires = np.array([row.expires for row in rows], dtype=np.int64)
+        self.lengths = np.array([row.length for row in rows], dtype=np.float32)
         self.alive = np.ones(len(rows), dtype=np.bool_)
         self.vectors = vectors
         self.lexical: LexicalIndex | None = None
@@ -108,7 +112,7 @@ class Segment:
         """The bytes held, roughly."""
         held = 0 if self.vectors is None else self.vectors.nbytes
         lexical = 0 if self.lexical is None else self.lexical.nbytes
-        return held + lexical + len(self.items) * (33 + 8 * len(self.columns))
+        return held + lexical + len(self.items) * (37 + 8 * len(self.columns))
 
     @property
     def is_worn(self) -> bool:
@@ -121,13 +125,13 @@ class Segment:
         """Return the item of every row from `start` on."""
         return self.items[start : self.size]
 
-    def upsert(self, row: Row, vectors: Floats | None, count: int) -> list[int]:
+    def upsert(self, row: Row, vectors: Floats | None, lengths: Sequence[int]) -> list[int]:
         """Replace an item's rows.
 
         Args:
             row: The item.
             vectors: One vector for each of its texts.
-            count: How many texts it has.
+            lengths: How many terms each of its texts has.
 
         Returns:
             The numbers of the new rows; empty if only the expiry changed.
@@ -138,12 +142,14 @@ class Segment:
             self.expiring |= row.expires != NEVER
             return []
         self.remove(row.item)
+        count = len(lengths)
         self._reserve(self.size + count)
         new = list(range(self.size, self.size + count))
         self.items[new] = row.item
         self.updated[new] = row.updated
         self.seq[new] = row.seq
         self.expires[new] = row.expires
+        self.lengths[new] = lengths
         self.alive[new] = True
         if self.vectors is not None and vectors is not None:
             self.vectors[new] = vectors
@@ -234,7 +240,7 @@ class Segment:
         if size <= len(self.items):
             return
         capacity = max(size, 2 * len(self.items), _MIN_CAPACITY)
-        for name in ("items", "updated", "seq", "expires", "alive", "vectors"):
+        for name in ("items", "updated", "seq", "expires", "lengths", "alive", "vectors"):
             old = getattr(self, name)
             if old is not None:
                 new = np.zeros((capacity, *old.shape[1:]), dtype=old.dtype)
@@ -250,7 +256,7 @@ class SegmentCache:
     """
 
     def __init__(self, budget: int) -> None:
-        self._budget = budget
+        self.budget = budget
         self._segments: OrderedDict[str, Segment] = OrderedDict()
 
     def __len__(self) -> int:
@@ -293,7 +299,7 @@ class SegmentCache:
     def trim(self) -> None:
         """Drop the least recently used segments until the rest fits the budget."""
         held = self.nbytes
-        while self._segments and held > self._budget:
+        while self._segments and held > self.budget:
             _, segment = self._segments.popitem(last=False)
             held -= segment.nbytes
 

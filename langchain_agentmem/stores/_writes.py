@@ -11,6 +11,7 @@ from langchain_agentmem.stores._indexing import IndexSettings, Put, Unit, extrac
 from langchain_agentmem.stores._namespaces import ancestors, bounds, encode
 from langchain_agentmem.stores._schema import UNIT_BITS
 from langchain_agentmem.stores._values import load, version_of
+from langchain_agentmem.stores._words import entry
 
 MINUTE: Final = 60_000_000
 MAX_UNITS: Final = 1 << UNIT_BITS
@@ -127,7 +128,7 @@ def replace_units(
         )
         connection.execute(
             "INSERT INTO words(rowid, terms) VALUES (?, ?)",
-            (first + number, f"{scope} {unit.terms}"),
+            (first + number, entry(scope, unit.terms)),
         )
 
 
@@ -137,7 +138,7 @@ def _remove_units(connection: sqlite3.Connection, item: int, scope: str) -> None
     rows = connection.execute("SELECT id, terms FROM units WHERE id >= ? AND id < ?", span)
     connection.executemany(  # a contentless word table must be told what it forgets
         "INSERT INTO words(words, rowid, terms) VALUES ('delete', ?, ?)",
-        [(unit, f"{scope} {terms}") for unit, terms in rows.fetchall()],
+        [(unit, entry(scope, terms)) for unit, terms in rows.fetchall()],
     )
     connection.execute("DELETE FROM units WHERE id >= ? AND id < ?", span)
 

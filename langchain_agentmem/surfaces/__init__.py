@@ -3,6 +3,7 @@
 - `recall_node`, `remember_node`: a memory's steps as nodes of your own graph.
 - `create_manage_memory_tool`, `create_search_memory_tool`: the model itself writes and searches.
 - `AgentMemoryMiddleware`: any memory in one line of `create_agent`.
+- `WindowMiddleware`, `SummaryMiddleware`: bound what the model sees of a conversation.
 - `langchain_agentmem.surfaces.chains`: `memory=` of a classic chain (extra `[classic]`).
 - `MemoryRetriever`, `StoreChatMessageHistory`: for code that is neither chain nor agent.
 - `langchain_agentmem.surfaces.agent`: a whole agent that recalls, answers and remembers.
@@ -14,6 +15,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langchain_agentmem.surfaces.context_middleware import (
+        SummaryMiddleware as SummaryMiddleware,
+    )
+    from langchain_agentmem.surfaces.context_middleware import WindowMiddleware as WindowMiddleware
     from langchain_agentmem.surfaces.history import (
         StoreChatMessageHistory as StoreChatMessageHistory,
     )
@@ -32,6 +37,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AgentMemoryMiddleware": "middleware",
+    "SummaryMiddleware": "context_middleware",
+    "WindowMiddleware": "context_middleware",
     "MemoryRetriever": "retriever",
     "StoreChatMessageHistory": "history",
     "create_manage_memory_tool": "tools",
@@ -44,6 +51,8 @@ __all__ = [
     "AgentMemoryMiddleware",
     "MemoryRetriever",
     "StoreChatMessageHistory",
+    "SummaryMiddleware",
+    "WindowMiddleware",
     "create_manage_memory_tool",
     "create_search_memory_tool",
     "recall_node",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
 
-from langchain_core.tools import StructuredTool
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.prebuilt import ToolRuntime
 from pydantic import BaseModel, ValidationError
 
@@ -127,7 +127,7 @@ def make_tool(
     steps: Callable[[Mapping[str, Any], object], Steps[Any]],
     environment: Callable[[object], Environment],
     response_format: ResponseFormat = "content",
-) -> StructuredTool:
+) -> BaseTool:
     """Make a tool with a sync and an async path from one step.
 
     What a model got wrong is returned to it: invalid arguments and `ToolException`s become the

@@ -36,6 +36,7 @@ _BINARY: Final = re.compile(
     r"data:[\w.+/-]*(?:;[\w=-]+)*;base64,[A-Za-z0-9+/=_-]*|[A-Za-z0-9+/_-]{200,}={0,2}"
 )
 _BINARY_NOTE: Final = "[binary data left out]"
+_ESCAPES: Final = {ord(each): f"\\u{ord(each):04x}" for each in "<>\x85\u2028\u2029"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +145,10 @@ class Searcher:
 
 
 def _current(home: tuple[str, ...], query: Query, now: datetime) -> Steps[list[StoredMemory]]:
-    """Return the best current memories of a namespace, by the store's own ranking."""
+    """Return the best current memories of a namespace, by the store's own ranking.
+
+    A store that does not rank is read whole: by words for a query, the newest first without.
+    """
     try:
         found = yield from _pages(home, query, now, query.filter)
     except (ValueError, TypeError, NotImplementedError):
@@ -152,9 +156,12 @@ def _current(home: tuple[str, ...], query: Query, now: datetime) -> Steps[list[S
             raise
         # Stores differ in the filters they can do; what one refuses is compared here.
         found = yield from _pages(home, query, now, None)
-    if query.text and found and found[0].score is None:
-        return _by_words(query.text, (yield from _listed(home, query, now)))
-    return found
+    if not found or found[0].score is not None:
+        return found
+    listed = yield from _listed(home, query, now)
+    if query.text:
+        return _by_words(query.text, listed)
+    return sorted(listed, key=recall.when_said, reverse=True)
 
 
 def _pages(
@@ -232,9 +239,9 @@ def _value_and_meta(memory: StoredMemory) -> dict[str, Any]:
 
 
 def _json_line(memory: StoredMemory) -> str:
-    """Return a memory as JSON that holds no markup character and no binary data."""
+    """Return a memory as one line of JSON without markup characters and binary data."""
     text = _without_binary(json.dumps(_value_and_meta(memory), ensure_ascii=False))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e")
+    return text.translate(_ESCAPES)
 
 
 def _json(lines: Iterable[str], notes: Iterable[str]) -> str:

@@ -30,7 +30,9 @@ def recall_node(
     scope come from the run, as everywhere.
 
     Keep what is recalled out of your checkpoints: inherit your state from `MemoryState`, or
-    annotate the two keys with `langgraph.channels.UntrackedValue`.
+    annotate the two keys with `langgraph.channels.UntrackedValue`. LangGraph saves the whole input
+    of a child graph with its parent's checkpoints: graphs of your own that run behind a recall
+    need an `input_schema` without the two keys, or `compile(checkpointer=False)`.
 
     Args:
         memory: The memory to recall from.

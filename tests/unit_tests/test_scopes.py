@@ -27,7 +27,24 @@ from langchain_agentmem.scopes import (
     unescape_label,
 )
 
-AWKWARD = ["u1", "u10", "*", "%", "_", "a.b", "a_b", "~", "~2E~", "2E", "1", "1 ", "a-b", "-", "\0"]
+AWKWARD = [
+    "u1",
+    "u10",
+    "*",
+    "%",
+    "_",
+    "a.b",
+    "a_b",
+    "~",
+    "~2E~",
+    "2E",
+    "1",
+    "1 ",
+    "a-b",
+    "-",
+    "\0",
+    "\x1f",
+]
 values = st.sampled_from(AWKWARD) | st.text(
     st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6
 )
@@ -76,6 +93,7 @@ def test_template_is_filled(template: Any, expected: tuple[str, ...]) -> None:  
         "a.b",
         "a*",
         "\0",
+        "a\x1fb",
     ],
 )
 def test_malformed_template_is_refused_at_once(template: Any) -> None:  # noqa: ANN401
@@ -145,7 +163,7 @@ def test_two_values_never_share_a_label(one: str, other: str) -> None:
 def test_a_label_is_acceptable_to_every_store(value: str) -> None:
     """Whatever the value, LangGraph's namespace check passes and nothing reads as a wildcard."""
     (label,) = _fill("{user_id}", user_id=f"u{value}")
-    assert not set(label) & {".", "*", "\0"}
+    assert not set(label) & {".", "*", "\0", "\x1f"}
     InMemoryStore().put(("m", label), "k", {"x": 1}, index=False)
 
 

@@ -113,6 +113,7 @@ def test_a_step_is_driven_by_hand() -> None:
 
 def test_sync_and_async_leave_the_same(clock: Clock) -> None:
     """The same step with the same seed gives the same result and the same store both ways."""
+
     def step() -> Steps[list[Any]]:
         key = yield from NewId()
         drawn = yield from Draw(3)

@@ -18,10 +18,15 @@ from langchain_agentmem import (
     create_manage_memory_tool,
     create_search_memory_tool,
 )
+from langchain_agentmem.embeddings import default_embeddings
+from langchain_agentmem.stores import StoreIndexConfig
 
 ANN: RunnableConfig = {"configurable": {"user_id": "ann"}}
 HOME = ("memories", "ann")
 TEMPLATE = ("memories", "{user_id}")
+
+EMBEDDER = default_embeddings()
+"""One for all tests: it loads once."""
 
 Invoke = Callable[..., Any]
 
@@ -105,7 +110,8 @@ def clock() -> Clock:
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BaseStore]:
     """Our store; LangGraph's with an index; LangGraph's without one."""
     if request.param == "faiss":
-        with FaissSqliteStore(tmp_path / "memory.sqlite") as ours:
+        index: StoreIndexConfig = {"dims": EMBEDDER.dims, "embed": EMBEDDER, "fields": ["content"]}
+        with FaissSqliteStore(tmp_path / "memory.sqlite", index=index) as ours:
             yield ours
     elif request.param == "memory":
         embedder = DeterministicFakeEmbedding(size=16)

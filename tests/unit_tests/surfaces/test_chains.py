@@ -59,7 +59,7 @@ def _chain_memory(store: BaseStore, session_id: str) -> BaseMemory:
         store=store,
         namespace=("memories", "{user_id}", "{session_id}"),
         clock=lambda: MAY,
-        rng=Random(0),
+        rng=Random(0),  # noqa: S311 - ids of a test
     )
     return ChainMemory(memory=memory, session_id=session_id, config={"user_id": "ann"})
 

@@ -1,0 +1,49 @@
+"""Every example runs offline, as a person would run it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DEMO = "demo.py"  # has a test of its own among the integration tests
+EXPECTED = {
+    "quickstart.py": "My dog is called Rex.",
+    "nodes.py": "- [",
+    "tools.py": "Ann is allergic to peanuts.",
+    "create_agent.py": "created memory",
+    "memory_agent.py": "a parrot called Pixel.",
+    "command_line.sh": "Erased 1 memory of Emily for good",
+}
+
+
+def run(name: str, folder: Path) -> str:
+    """Run an example in an empty folder and return what it printed."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    starter = ["sh"] if name.endswith(".sh") else [sys.executable, "-W", "error"]
+    done = subprocess.run(
+        [*starter, str(EXAMPLES / name)],
+        cwd=folder,
+        env={"PATH": path, "HOME": str(folder), "AGENTMEM_DB": str(folder / "memory.sqlite")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_example_runs(name: str, tmp_path: Path) -> None:
+    """It ends well without a key and a network, and shows what it is about."""
+    assert EXPECTED[name] in run(name, tmp_path)
+
+
+def test_every_example_is_run() -> None:
+    """No example is left out of these tests."""
+    found = {path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".sh")}
+    assert found == {*EXPECTED, DEMO}

@@ -1,0 +1,100 @@
+"""`agentmem import`: what is stored, said and refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit_tests.cli.conftest import TURNS, Agentmem
+
+
+def test_import_reports_what_it_did(agentmem: Agentmem, talk: Path) -> None:
+    """A person reads how many turns of whom are there now."""
+    done = agentmem("import", talk)
+    assert (done.status, done.err.count("importing") > 0) == (0, True)
+    assert "4 turns of 2 users (ann, bob): 4 new, 0 already known." in done.out
+
+
+def test_importing_twice_changes_nothing(filled: Agentmem, talk: Path) -> None:
+    """The second import knows every turn."""
+    assert filled("import", talk, "--json").json == {
+        "done": True,
+        "imported": 4,
+        "new": 0,
+        "changed": 0,
+        "known": 4,
+        "users": ["ann", "bob"],
+        "without_words": 0,
+        "invalid": [],
+    }
+    assert filled("inspect", "--user", "ann", "--json").json["total"] == 3
+
+
+def test_each_batch_is_acknowledged(agentmem: Agentmem, talk: Path) -> None:
+    """Machines get a line after each batch that is stored for good."""
+    done = agentmem("import", talk, "--json", "--batch-size", 2)
+    acknowledged = [json.loads(line) for line in done.out.splitlines()[:-1]]
+    assert acknowledged == [{"imported": n, "of": 4} for n in (2, 3, 4)]
+
+
+def test_nothing_is_written_before_all_files_are_checked(
+    agentmem: Agentmem, talk: Path, tmp_path: Path
+) -> None:
+    """An error in the second file leaves the first one unwritten."""
+    (tmp_path / "bad.jsonl").write_text('{"content": "x"}\n{"content"', "utf-8")
+    done = agentmem("import", talk, tmp_path / "bad.jsonl")
+    assert done.status == 1
+    assert "bad.jsonl, line 2: not JSON" in done.err
+    assert "Traceback" not in done.err
+    assert not (tmp_path / "memory.sqlite").exists()
+
+
+def test_invalid_turns_can_be_left_out(agentmem: Agentmem, tmp_path: Path) -> None:
+    """Everything readable is stored, and what is not is reported."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"content": "one"}\n{"content": "\\ud83d"}\n{"content": "two"}\n', "utf-8")
+    done = agentmem("import", path, "--skip-invalid", "--json")
+    assert (done.status, done.json["new"]) == (0, 2)
+    assert ["line 2" in reason for reason in done.json["invalid"]] == [True]
+
+
+def test_turns_without_owner_belong_to_the_user(agentmem: Agentmem, tmp_path: Path) -> None:
+    """`--user` owns what the file says nothing about, and nothing else."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"content": "mine"}\n{"content": "hers", "user": "ann"}\n', "utf-8")
+    assert agentmem("import", path, "--user", "zoe", "--json").json["users"] == ["zoe", "ann"]
+
+
+def test_unusual_words_are_stored_unchanged(agentmem: Agentmem, tmp_path: Path) -> None:
+    """NUL, ten megabytes and joined emoji come back byte-identical."""
+    words = ["a\x00b", "👩‍👩‍👧 é", "long " * 2_000_000 + "end"]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps({"content": each}) for each in words), "utf-8")
+    assert agentmem("import", path).status == 0
+    items = agentmem("inspect", "--user", "me", "--json").json["items"]
+    assert {item["content"] for item in items} == set(words)
+
+
+@pytest.mark.parametrize("extra", [[], ["--json"]])
+def test_a_directory_is_no_file(agentmem: Agentmem, tmp_path: Path, extra: list[str]) -> None:
+    """A directory as input, or as the memory file, is named as such."""
+    done = agentmem("import", tmp_path, *extra)
+    assert (done.status, "is a directory" in done.err) == (1, True)
+    (tmp_path / "a.jsonl").write_text('{"content": "x"}', "utf-8")
+    done = agentmem("import", tmp_path / "a.jsonl", "--db", tmp_path, *extra)
+    assert (done.status, "is a directory" in done.err) == (1, True)
+    if extra:
+        assert json.loads(done.err.splitlines()[-1])["error"] == "StorageError"
+
+
+def test_an_export_can_be_imported(filled: Agentmem, tmp_path: Path) -> None:
+    """The words of an export are turns in another file, in their order and nothing twice."""
+    export = tmp_path / "ann.jsonl"
+    assert filled("export", "--user", "ann", "-o", export).status == 0
+    other = ("--db", tmp_path / "other.sqlite")
+    assert filled("import", export, "--json", *other).json["new"] == 3
+    assert filled("import", export, "--json", *other).json["known"] == 3
+    filled("export", "--user", "ann", "-o", tmp_path / "again.jsonl", *other)
+    lines = (tmp_path / "again.jsonl").read_text("utf-8").splitlines()
+    said = [line["content"] for line in map(json.loads, lines) if "content" in line]
+    assert said == [turn["content"] for turn in TURNS[:3]]
