@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_agentmem.messages import text_of
+from langchain_agentmem.messages import encodable, text_of
 
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage, BaseMessage
@@ -23,7 +23,8 @@ _KNOWN: Final = ("human", "ai", "system", "tool", "function", "chat")
 def message_to_json(message: BaseMessage) -> dict[str, Any]:
     """Return a message as plain JSON: the nearest known kind and its fields.
 
-    Values that JSON does not have, such as a tool's artifact, are kept as their `str()`.
+    Values that JSON does not have, such as a tool's artifact, are kept as their `str()`, and lone
+    surrogates as `?`.
     """
     from langchain_core.messages import message_to_dict
 
@@ -33,7 +34,8 @@ def message_to_json(message: BaseMessage) -> dict[str, Any]:
     data = {name: value for name, value in found["data"].items() if value or value is False}
     data.pop("type", None)
     data.setdefault("content", "")
-    plain: dict[str, Any] = json.loads(json.dumps({"type": kind, "data": data}, default=str))
+    text = json.dumps({"type": kind, "data": data}, ensure_ascii=False, default=str)
+    plain: dict[str, Any] = json.loads(encodable(text))
     return plain
 
 
@@ -65,7 +67,7 @@ def said(message: BaseMessage) -> str:
         f"[calls {call['name']} {json.dumps(call['args'], ensure_ascii=False, default=str)}]"
         for call in getattr(message, "tool_calls", ())
     ]
-    return "\n".join(filter(None, [text_of(message), *calls]))
+    return encodable("\n".join(filter(None, [text_of(message), *calls])))
 
 
 def speaker_label(message: BaseMessage, *, human: str = "Human", ai: str = "AI") -> str:

@@ -359,3 +359,10 @@ def test_wrong_parameter_is_refused(make: type[Memory], wrong: dict[str, Any]) -
     """A value that makes no sense is an error at construction."""
     with pytest.raises(ConfigurationError):
         make(**wrong)
+
+
+def test_text_with_lone_surrogates_is_kept(calls: Calls, store: BaseStore) -> None:
+    """Broken Unicode from a client never breaks a conversation."""
+    memory = BufferMemory(store=store)
+    calls.remember(memory, [HumanMessage("half \ud83d of an emoji", id="1")])
+    assert [each.content for each in calls.view(memory)] == ["half ? of an emoji"]

@@ -54,6 +54,11 @@ def _summary_buffer(**given: Any) -> BaseMemory:  # noqa: ANN401 - as above
     return ConversationSummaryBufferMemory(llm=summarizer(), max_token_limit=60, **given)
 
 
+def _vector(**given: Any) -> BaseMemory:  # noqa: ANN401 - as above
+    rng = Random(0)  # noqa: S311 - ids of a test
+    return VectorStoreRetrieverMemory(clock=lambda: MAY, rng=rng, **given)
+
+
 def _chain_memory(store: BaseStore, session_id: str) -> BaseMemory:
     memory = RAGMemory(
         store=store,
@@ -71,7 +76,7 @@ SHAPES: dict[str, Make] = {
     "tokens": lambda **given: ConversationTokenBufferMemory(max_token_limit=60, **given),
     "summary": _summary,
     "summary_buffer": _summary_buffer,
-    "vector": lambda **given: VectorStoreRetrieverMemory(clock=lambda: MAY, rng=Random(0), **given),
+    "vector": _vector,
     "chain_memory": _chain_memory,
 }
 
