@@ -38,8 +38,9 @@ format: $(VENV)/dev.stamp ## Format the code and repair what the linter can.
 docs_check: $(VENV)/dev.stamp ## Run the code blocks of the documentation.
 	$(BIN)/python -m pytest -n 0 tests/unit_tests/test_docs.py
 
-bench: $(VENV)/dev.stamp ## Run the quick benchmark on its small bundled data; ARGS=... passes options.
-	$(BIN)/agentmem bench $(ARGS)
+bench: $(VENV)/dev.stamp ## Measure recall on data of yours: DATA=folder, see benchmarks/rag_memory.py.
+	@test -n "$(DATA)" || { echo "Name the folder of data: make bench DATA=folder"; exit 1; }
+	$(BIN)/python benchmarks/rag_memory.py $(DATA) $(ARGS)
 
 lowest: $(LOWEST)/lowest.stamp ## Run the unit tests with the lowest dependencies that are allowed.
 	$(LOWEST)/bin/python -m pytest -n 2 $(or $(TESTS),tests/unit_tests)
@@ -57,8 +58,8 @@ clean: ## Remove the environments and caches that these targets made.
 
 # One environment grows from demo to dev to integration: the locks agree on every version.
 define install
-	$(1)/bin/python -m pip install --quiet --require-hashes -r $(2)
-	$(1)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(1)/bin/python -m pip install -qq --require-hashes -r $(2)
+	$(1)/bin/python -m pip install -qq --no-deps --no-build-isolation -e .
 	touch $@
 endef
 
@@ -66,7 +67,7 @@ $(VENV)/%.stamp: requirements/%.lock pyproject.toml | $(VENV)/bin/python
 	$(call install,$(VENV),$<)
 
 $(LOWEST)/lowest.stamp: requirements/lowest.lock pyproject.toml | $(LOWEST)/bin/python
-	$(LOWEST)/bin/python -m pip install --quiet --require-hashes -r $<
+	$(LOWEST)/bin/python -m pip install -qq --require-hashes -r $<
 	touch $@
 
 %/bin/python:

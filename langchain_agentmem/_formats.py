@@ -220,7 +220,7 @@ def _branch(conversation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     nodes = conversation["mapping"]
     key = conversation.get("current_node") or next(reversed(nodes), None)
     branch: dict[str, Mapping[str, Any]] = {}
-    while key in nodes and key not in branch and isinstance(nodes[key], Mapping):
+    while isinstance(key, str) and key not in branch and isinstance(nodes.get(key), Mapping):
         branch[key] = nodes[key]
         key = nodes[key].get("parent")
     return list(branch.values())[::-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -78,7 +78,7 @@ def session_of(message: BaseMessage) -> str | None:
     return str(given) if given else None
 
 
-def last_human_text(messages: Iterable[BaseMessage | Mapping[str, Any]]) -> str:
+def last_human_text(messages: Iterable[MessageLikeRepresentation]) -> str:
     """Return the text of the last message of the user; empty if there is none."""
     spoken = [each for each in to_messages(list(messages)) if each.type == "human"]
     return text_of(spoken[-1]) if spoken else ""

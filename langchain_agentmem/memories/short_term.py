@@ -24,10 +24,11 @@ from langchain_agentmem.messages import last_human_text, text_of, to_messages
 from langchain_agentmem.parameters import Parameters, described
 from langchain_agentmem.rendering import render_memories
 from langchain_agentmem.retrieval import budget
+from langchain_agentmem.retrieval.rank import DEFAULT_WEIGHTS, POOL_DEPTH
 from langchain_agentmem.scopes import NamespaceTemplate
-from langchain_agentmem.steps import archive
+from langchain_agentmem.steps import archive, recall
 from langchain_agentmem.steps.archive import Archive, Archived
-from langchain_agentmem.steps.effects import Emit, Now, Resolve, Search, Setting, Steps
+from langchain_agentmem.steps.effects import Emit, Now, Resolve, Setting, Steps
 from langchain_agentmem.steps.flow import Flow, Step
 from langchain_agentmem.steps.recall import Moment, moment_of
 from langchain_agentmem.windows import (
@@ -305,9 +306,11 @@ class ShortTermMemory(Memory):
             where = yield from self.archive()
             shown = {where.key(str(each.id)) for each in state["conversation"]}
             moment = yield from moment_of(state)
+            pool = yield from recall.search(where.home, query, POOL_DEPTH, moment)
+            order = recall.ranked(query, [pool], {}, DEFAULT_WEIGHTS)
             limit = params.search_archive + len(shown)
-            found = yield from Search(where.home, query, limit=limit)
-            hits = [each for each in found if each.key not in shown and moment.shows(each)]
+            found = yield from recall.first(order, [pool], limit, moment)
+            hits = [each for each in found if each.key not in shown]
             memories += [each.to_dict() for each in hits[: params.search_archive]]
         limit_given = state.get("limit")
         if limit_given is not None:

@@ -100,13 +100,7 @@ class Database:
             if self._closed:
                 _ = self.writer
             self._check_path()
-            connection = self._connect()
-            try:
-                self._prepare(connection)
-            except BaseException:
-                connection.close()
-                raise
-            self._writer = connection
+            self._writer = self._prepared()
 
     def close(self) -> None:
         """Close all connections; readers still at work close theirs when they are done."""
@@ -192,7 +186,7 @@ class Database:
         if not os.access(path, os.R_OK):
             msg = f"{self.path} cannot be read; check its permissions."
             raise StorageError(msg)
-        self.read_only = not os.access(path, os.W_OK)
+        self.read_only = not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
     def _connect(self) -> sqlite3.Connection:
         if self.in_memory:
@@ -209,6 +203,33 @@ class Database:
             check_same_thread=False,
             cached_statements=256,
         )
+
+    def _prepared(self) -> sqlite3.Connection:
+        connection = self._connect()
+        try:
+            self._prepare(connection)
+        except sqlite3.OperationalError as err:
+            connection.close()
+            if self._immutable or not self.read_only or "unable to open" not in str(err):
+                raise
+            self._check_log()
+            # WAL needs a file beside the database, unless nobody is said to change it meanwhile.
+            self._immutable = True
+            return self._prepared()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _check_log(self) -> None:
+        log = Path(f"{self.path}-wal")
+        if log.exists() and log.stat().st_size:
+            msg = (
+                f"{self.path} lies in a directory that cannot be written, and {log.name} beside it "
+                "holds changes that can only be read where it can. Copy both files to another "
+                "directory, or open the store once with permission to write."
+            )
+            raise StorageError(msg)
 
     def patiently(self, connection: sqlite3.Connection, statement: str) -> None:
         """Run a statement that takes a lock, waiting for other processes to give it up.
@@ -300,7 +321,10 @@ def translate(error: sqlite3.Error, path: str, timeout: float) -> StorageError:
         msg = f"{path} stayed locked by another process for {timeout:g} s; raise busy_timeout_s."
         return StorageError(msg)
     if "readonly" in text:
-        msg = f"{path} is read-only, so nothing can be written; check the file's permissions."
+        msg = (
+            f"{path} is read-only, so nothing can be written; "
+            "check the permissions of the file and of its directory."
+        )
         return StorageError(msg)
     if "full" in text:
         msg = f"{path} cannot grow because the disk is full; free some space. Nothing was written."

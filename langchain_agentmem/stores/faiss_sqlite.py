@@ -51,7 +51,8 @@ class FaissSqliteStore(BaseStore):
     `_agentmem` is reserved: only prefixes that begin with it see what lies below.
 
     Args:
-        path: The file, or `":memory:"`. Its directory must exist.
+        path: The file, or `":memory:"`. Its directory must exist. Where file or directory cannot be
+            written, the store can be read and searched, and a write raises `StorageError`.
         index: `"default"` for the bundled model and hybrid search; a LangGraph `IndexConfig`, to
             which this store adds `distance_type`, `mode` and `dense_weight`; None for no index.
         ttl: LangGraph's `TTLConfig`; `omit_expired` is True unless it says otherwise.

@@ -2,6 +2,7 @@
 
 - `recall_node`, `remember_node`: a memory's steps as nodes of your own graph.
 - `create_manage_memory_tool`, `create_search_memory_tool`: the model itself writes and searches.
+- `create_memory_agent`: a whole agent that recalls, answers and remembers.
 - `AgentMemoryMiddleware`: any memory in one line of `create_agent`.
 - `WindowMiddleware`, `SummaryMiddleware`: bound what the model sees of a conversation.
 - `langchain_agentmem.surfaces.chains`: `memory=` of a classic chain (extra `[classic]`).
@@ -15,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langchain_agentmem.surfaces.agent import create_memory_agent as create_memory_agent
     from langchain_agentmem.surfaces.context_middleware import (
         SummaryMiddleware as SummaryMiddleware,
     )
@@ -37,11 +39,12 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AgentMemoryMiddleware": "middleware",
-    "SummaryMiddleware": "context_middleware",
-    "WindowMiddleware": "context_middleware",
     "MemoryRetriever": "retriever",
     "StoreChatMessageHistory": "history",
+    "SummaryMiddleware": "context_middleware",
+    "WindowMiddleware": "context_middleware",
     "create_manage_memory_tool": "tools",
+    "create_memory_agent": "agent",
     "create_search_memory_tool": "tools",
     "recall_node": "nodes",
     "remember_node": "nodes",
@@ -54,6 +57,7 @@ __all__ = [
     "SummaryMiddleware",
     "WindowMiddleware",
     "create_manage_memory_tool",
+    "create_memory_agent",
     "create_search_memory_tool",
     "recall_node",
     "remember_node",
