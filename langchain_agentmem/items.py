@@ -185,7 +185,7 @@ def _text(value: object) -> str | None:
 
 
 def _mapping(value: object) -> dict[str, Any]:
-    return dict(value) if isinstance(value, Mapping) else {}
+    return dict(value) if isinstance(value, dict) else {}
 
 
 def _version(value: object) -> int | None:
