@@ -5,11 +5,14 @@ from langchain_agentmem.memories.base import EVERYTHING, Memory
 from langchain_agentmem.memories.langmem import LangMem
 from langchain_agentmem.memories.mem0 import Mem0
 from langchain_agentmem.memories.rag import RAGMemory
+from langchain_agentmem.memories.short_term import BufferMemory, TokenBufferMemory, WindowMemory
 from langchain_agentmem.memories.state import ConsolidationReport, MemoryState, Recall
+from langchain_agentmem.memories.summary import SummaryBufferMemory, SummaryMemory
 
 __all__ = [
     "EVERYTHING",
     "AMem",
+    "BufferMemory",
     "ConsolidationReport",
     "LangMem",
     "Mem0",
@@ -17,4 +20,8 @@ __all__ = [
     "MemoryState",
     "RAGMemory",
     "Recall",
+    "SummaryBufferMemory",
+    "SummaryMemory",
+    "TokenBufferMemory",
+    "WindowMemory",
 ]

@@ -388,14 +388,14 @@ class Memory(ABC):
     def _own(
         self, memory: StoredMemory, then: Callable[[tuple[str, ...], str], Steps[T]]
     ) -> Steps[T]:
-        scope = yield from Resolve(self.namespace)
+        scope = yield from self.scope()
         if memory.namespace[: len(scope)] != scope:
             msg = f"Memory {memory.key!r} lies in {memory.namespace}, outside of the scope {scope}."
             raise ConfigurationError(msg)
         return (yield from then(memory.namespace, memory.key))
 
     def _forget_steps(self, selector: Selector) -> Steps[list[MemoryOperation]]:
-        scope = yield from Resolve(self.namespace)
+        scope = yield from self.scope()
         cause = Cause(surface="forget")
         own = (*scope, self.architecture)
         if isinstance(selector, _Everything):
