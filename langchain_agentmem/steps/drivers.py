@@ -70,9 +70,7 @@ def _perform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401 - ef
         case StoreCall(ops, expect):
             return batch(env.the_store(), ops, expect)
         case Ask():
-            reply = env.runnable(effect).invoke(list(effect.messages))
-            env.ledger.count(effect.purpose, reply)
-            return reply
+            return env.received(effect, env.runnable(effect).invoke(list(effect.messages)))
         case Embed(texts, query=True):
             return [env.the_embeddings().embed_query(text) for text in texts]
         case Embed(texts):
@@ -88,8 +86,7 @@ async def _aperform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN4
             return await abatch(env.the_store(), ops, expect)
         case Ask():
             reply = await env.runnable(effect).ainvoke(list(effect.messages))
-            env.ledger.count(effect.purpose, reply)
-            return reply
+            return env.received(effect, reply)
         case Embed(texts, query=True):
             return [await env.the_embeddings().aembed_query(text) for text in texts]
         case Embed(texts):

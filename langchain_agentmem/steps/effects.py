@@ -87,7 +87,8 @@ class Ask(Effect[AIMessage]):
         purpose: Short name of the call, e.g. `"extract"`; calls and tokens are counted by it.
         tools: Tools or schemas to bind, in any form `bind_tools` takes.
         tool_choice: Passed on to `bind_tools` where the model must call a certain tool.
-        response_schema: JSON schema for the model's native structured output, where it has one.
+        response_schema: JSON schema of the reply. The model is bound to it by its own best means
+            (native structured output, or a tool call), as far as it has one.
     """
 
     messages: Sequence[BaseMessage]
@@ -100,6 +101,11 @@ class Ask(Effect[AIMessage]):
 @dataclass(frozen=True, slots=True)
 class HasModel(Effect[bool]):
     """Whether a chat model is configured."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName(Effect[str | None]):
+    """The name of the configured chat model, as far as it tells; None without a model."""
 
 
 @dataclass(frozen=True, slots=True)
