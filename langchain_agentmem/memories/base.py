@@ -79,6 +79,8 @@ class Memory(ABC):
 
     architecture: ClassVar[str]
     """Label of this architecture's namespaces."""
+    remember_asks: ClassVar[bool] = True
+    """Whether `remember` asks the chat model, where there is one."""
     Parameters: ClassVar[type[Parameters]] = Parameters
 
     def __init__(

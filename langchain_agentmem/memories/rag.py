@@ -95,6 +95,7 @@ class RAGMemory(Memory):
     """
 
     architecture: ClassVar[str] = "rag"
+    remember_asks: ClassVar[bool] = False
     Parameters: ClassVar[type[Parameters]] = RAGParameters
 
     def recall_flow(self) -> Flow:

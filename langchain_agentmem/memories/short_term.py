@@ -183,6 +183,7 @@ class ShortTermMemory(Memory):
     """
 
     architecture: ClassVar[str] = "short_term"
+    remember_asks: ClassVar[bool] = False
     Parameters: ClassVar[type[Parameters]] = ShortTermParameters
 
     def __init__(

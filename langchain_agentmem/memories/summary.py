@@ -120,6 +120,7 @@ class Running:
 class SummarizingMemory(ShortTermMemory):
     """Base of the memories with a running summary."""
 
+    remember_asks: ClassVar[bool] = True
     Parameters: ClassVar[type[Any]] = SummarizingParameters
 
     # --- what a memory decides -----------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation
 from langchain_agentmem.messages import speaker_of, time_of
-from langchain_agentmem.rendering import is_rendered
+from langchain_agentmem.rendering import without_rendered
 from langchain_agentmem.retrieval.text import index_text
 from langchain_agentmem.scopes import reserved
 from langchain_agentmem.steps import journal
@@ -91,7 +91,7 @@ def append(archive: Archive, messages: Sequence[AnyMessage]) -> Steps[list[Memor
     Raises:
         ConflictError: Other writers were quicker many times in a row.
     """
-    real = [each for each in messages if not _is_ours(each)]
+    real = [said for each in messages if (said := _without_ours(each)) is not None]
     for attempt in range(_MAX_ATTEMPTS):
         named = yield from with_ids(archive, real)
         by_key = {archive.key(str(each.id)): each for each in named}
@@ -218,10 +218,16 @@ def is_message(stored: StoredMemory) -> bool:
     return stored.item.kind == "message" and isinstance(stored.metadata.get(_OWN), Mapping)
 
 
-def _is_ours(message: AnyMessage) -> bool:
+def _without_ours(message: AnyMessage) -> AnyMessage | None:
+    """Return a message without what this package put into the prompt; None if nothing is left."""
     if SUMMARY_MARK in message.additional_kwargs:
-        return True
-    return isinstance(message.content, str) and is_rendered(message.content)
+        return None
+    if not isinstance(message.content, str):
+        return message
+    text = without_rendered(message.content)
+    if text == message.content:
+        return message
+    return message.model_copy(update={"content": text}) if text.strip() else None
 
 
 def _read(archive: Archive, numbers: range) -> Steps[list[Archived]]:

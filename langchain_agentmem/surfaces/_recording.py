@@ -8,12 +8,12 @@ whole scope takes its claims along.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 
-from langchain_agentmem.items import MemoryItem, MemoryOperation
+from langchain_agentmem.items import MemoryItem
 from langchain_agentmem.scopes import reserved
 from langchain_agentmem.steps.effects import Get, NewId, Put, Setting, Steps, Write
 
@@ -23,11 +23,21 @@ if TYPE_CHECKING:
 _KEYS: Final = uuid.UUID("7d0c9d0a-52f5-5f0e-9d3f-6d5d7f1f5a0e")
 
 
-def record(memory: Memory, messages: Sequence[AnyMessage]) -> Steps[list[MemoryOperation]]:
+def record(
+    memory: Memory,
+    messages: Sequence[AnyMessage],
+    hand_over: Callable[[list[AnyMessage]], Steps[object]] | None = None,
+) -> Steps[int]:
     """Remember those messages that were not remembered before.
 
+    Args:
+        memory: The memory.
+        messages: The messages.
+        hand_over: Takes the new messages, e.g. puts them into a queue; by default the memory
+            remembers them at once.
+
     Returns:
-        What the memory did.
+        How many messages were new.
     """
     scope = yield from memory.scope()
     home = reserved("counters", (*scope, memory.architecture, "recorded"))
@@ -35,17 +45,20 @@ def record(memory: Memory, messages: Sequence[AnyMessage]) -> Steps[list[MemoryO
     claims = [_claim(thread, position, each) for position, each in enumerate(messages)]
     known = yield from Get([(home, claim) for claim in claims])
     new = [
-        each if each.id else each.model_copy(update={"id": claim})
+        (each if each.id else each.model_copy(update={"id": claim}), claim)
         for each, claim, found in zip(messages, claims, known, strict=True)
         if found is None
     ]
     if not new:
-        return []
-    final = yield from memory.remember_flow().drive({"messages": new})
+        return 0
+    said = [each for each, _ in new]
+    if hand_over is None:
+        yield from memory.remember_flow().drive({"messages": said})
+    else:
+        yield from hand_over(said)
     value = MemoryItem(content={}, kind="claim").to_value()
-    missing = [claim for claim, found in zip(claims, known, strict=True) if found is None]
-    yield from Write([Put(home, claim, value) for claim in missing])
-    return [MemoryOperation.from_dict(each) for each in final.get("memory_operations", [])]
+    yield from Write([Put(home, claim, value) for _, claim in new])
+    return len(new)
 
 
 def new_messages(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import logging
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, TypeVar, get_args
 
@@ -29,7 +30,7 @@ from langchain_agentmem.rendering import render_line, render_memories
 from langchain_agentmem.retrieval import budget
 from langchain_agentmem.scopes import NamespaceTemplate
 from langchain_agentmem.steps.drivers import arun, run
-from langchain_agentmem.steps.effects import Emit, Steps
+from langchain_agentmem.steps.effects import Emit, HasModel, Steps
 from langchain_agentmem.surfaces._recording import new_messages, record
 from langchain_agentmem.surfaces.tools import create_manage_memory_tool, create_search_memory_tool
 from langchain_agentmem.windows import count_tokens
@@ -38,12 +39,15 @@ if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
     from langgraph.runtime import Runtime
 
+    from langchain_agentmem.consolidation import MemoryQueue
     from langchain_agentmem.memories.base import Memory, Template
+    from langchain_agentmem.steps.environment import Environment
+    from langchain_agentmem.surfaces._background import Background
 
 Mode = Literal["static", "agent", "both"]
 Query = Literal["last_human", "window"]
 Inject = Literal["system", "human"]
-Record = Literal["auto", "sync", "off"]
+Record = Literal["auto", "background", "sync", "off"]
 OnError = Literal["warn", "raise"]
 T = TypeVar("T")
 
@@ -84,7 +88,11 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         inject: `"system"` adds the text as the last block of the system message, behind every
             prompt-cache breakpoint; `"human"` puts it into a message of its own right before the
             last one of the user.
-        record: `"auto"` and `"sync"` remember when the turn is over; `"off"` does not.
+        record: When the turn is over, `"sync"` remembers it before the agent returns;
+            `"background"` puts it into a queue and the agent returns at once; `"auto"` is
+            `"background"` where remembering asks a model and else `"sync"`; `"off"` does not.
+        queue: A queue of your own for the background, worked off by your own executor. Without
+            it, one is worked off in this process and drained when the program ends.
         record_on_interrupt: Also remember what the user said before each call of the model, so
             that it is kept if the turn is interrupted and never resumed.
         on_error: `"warn"` goes on without the memory when it fails, logs and emits an event;
@@ -120,6 +128,7 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         max_tokens: int = 1000,
         inject: Inject = "system",
         record: Record = "auto",
+        queue: MemoryQueue | None = None,
         record_on_interrupt: bool = False,
         on_error: OnError = "warn",
         tools: Sequence[BaseTool] | None = None,
@@ -142,7 +151,11 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         self._min_score = min_score
         self._max_tokens = max_tokens
         self._inject = inject
+        self._record = record
         self._records = record != "off"
+        self._queue = queue
+        self._background: Background | None = None
+        self._starting = threading.Lock()
         self._records_early = self._records and record_on_interrupt
         self._raises = on_error == "raise"
         given = _tools(self.memory) if mode != "static" else []
@@ -171,7 +184,8 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelResponse[Any]:
         """Show the model what was recalled."""
-        return handler(run(self._shown(request), self.memory.environment()))
+        env = self.memory.environment()
+        return handler(run(self._shown(request, env), env))
 
     async def awrap_model_call(
         self,
@@ -179,15 +193,18 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Show the model what was recalled."""
-        return await handler(await arun(self._shown(request), self.memory.environment()))
+        env = self.memory.environment()
+        return await handler(await arun(self._shown(request, env), env))
 
     def after_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ANN401, ARG002 - LangChain's signature
         """Remember the turn."""
-        return run(self._end(state), self.memory.environment())
+        env = self.memory.environment()
+        return run(self._end(state, env), env)
 
     async def aafter_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ANN401, ARG002 - LangChain's signature
         """Remember the turn."""
-        return await arun(self._end(state), self.memory.environment())
+        env = self.memory.environment()
+        return await arun(self._end(state, env), env)
 
     # --- recall ----------------------------------------------------------------------------------
 
@@ -204,11 +221,11 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
     def _check_store(self) -> None:
         self.memory.environment().the_store()
 
-    def _shown(self, request: ModelRequest[Any]) -> Steps[ModelRequest[Any]]:
+    def _shown(self, request: ModelRequest[Any], env: Environment) -> Steps[ModelRequest[Any]]:
         """Return a request that shows what was recalled for its turn."""
         state: Mapping[str, Any] = request.state
         if self._records_early:
-            yield from self._failing_open("record", record(self.memory, self._unrecorded(state)))
+            yield from self._failing_open("record", self._handed_over(state, env))
         if not self._recalls:
             return request
         # What was recalled is in no checkpoint: after an interrupt, or when a tool has written
@@ -272,15 +289,36 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
 
     # --- record ----------------------------------------------------------------------------------
 
-    def _end(self, state: Mapping[str, Any]) -> Steps[dict[str, Any] | None]:
+    def close(self, timeout: float = 10) -> None:
+        """Work off what waits in the background, at most so many seconds, and stop."""
+        if self._background is not None:
+            self._background.close(timeout)
+
+    def _end(self, state: Mapping[str, Any], env: Environment) -> Steps[dict[str, Any] | None]:
         """Remember what is new since the last turn."""
         if not self._records or not state["messages"]:
             return None
-        steps = record(self.memory, self._unrecorded(state))
-        if (yield from self._failing_open("record", steps)) is None:
+        if (yield from self._failing_open("record", self._handed_over(state, env))) is None:
             return None
         last = str(state["messages"][-1].id)
         return {"agentmem_recorded": {**(state.get("agentmem_recorded") or {}), self.name: last}}
+
+    def _handed_over(self, state: Mapping[str, Any], env: Environment) -> Steps[int]:
+        """Remember now, or let it be done in the background."""
+        messages = self._unrecorded(state)
+        asks = self.memory.remember_asks and (yield from HasModel())
+        if self._record == "sync" or (self._record == "auto" and not asks):
+            return (yield from record(self.memory, messages))
+        background = self._the_background()
+        return (yield from record(self.memory, messages, lambda new: background.submit(new, env)))
+
+    def _the_background(self) -> Background:
+        with self._starting:
+            if self._background is None:
+                from langchain_agentmem.surfaces._background import Background
+
+                self._background = Background(self.memory, self._queue)
+            return self._background
 
     def _unrecorded(self, state: Mapping[str, Any]) -> list[AnyMessage]:
         last = (state.get("agentmem_recorded") or {}).get(self.name)

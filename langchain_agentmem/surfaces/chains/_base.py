@@ -100,11 +100,13 @@ class StoredChainMemory(BaseMemory):
         Raises:
             ConfigurationError: It is not clear which input or output is meant; nothing is saved.
         """
-        run(self._save_steps(inputs, outputs), self._environment())
+        env = self._environment()
+        run(self._save_steps(inputs, outputs, env), env)
 
     async def asave_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
         """Remember one turn; the async twin of `save_context`."""
-        await arun(self._save_steps(inputs, outputs), self._environment())
+        env = self._environment()
+        await arun(self._save_steps(inputs, outputs, env), env)
 
     def clear(self) -> None:
         """Erase everything that was kept for the session, derived texts included."""
@@ -123,14 +125,20 @@ class StoredChainMemory(BaseMemory):
     def _question(self, inputs: Mapping[str, Any]) -> str:
         return str(self._asked(inputs)[-1].text)
 
-    def _save_steps(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Steps[None]:
+    def _save_steps(
+        self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], env: Environment
+    ) -> Steps[None]:
         said = [
             *self._asked(inputs),
             *answered(output_of(outputs, self.output_key), outputs.get(STEPS)),
         ]
         # Each turn is a new one, even if a chain is given the same message object again.
         named = yield from with_new_ids(said, replace=True)
-        yield from self._memory.remember_flow().drive({"messages": named})
+        yield from self._keep(named, env)
+
+    def _keep(self, messages: list[AnyMessage], env: Environment) -> Steps[None]:  # noqa: ARG002 - for subclasses
+        """Keep the messages of a turn."""
+        yield from self._memory.remember_flow().drive({"messages": messages})
 
     def _asked(self, inputs: Mapping[str, Any]) -> list[AnyMessage]:
         filled = {*self.memory_variables, *self.sibling_keys}

@@ -6,15 +6,16 @@ from random import Random
 from typing import Any, Literal
 
 from langchain_core.documents import Document
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.store.base import BaseStore
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from langchain_agentmem.items import StoredMemory
 from langchain_agentmem.memories.base import Memory
 from langchain_agentmem.memories.rag import RAGMemory
 from langchain_agentmem.steps.effects import Steps
-from langchain_agentmem.steps.environment import Clock, utc_now
+from langchain_agentmem.steps.environment import Clock, Environment, utc_now
+from langchain_agentmem.surfaces._background import Background
 from langchain_agentmem.surfaces.chains._base import StoredChainMemory, in_memory_store
 from langchain_agentmem.surfaces.retriever import document_of
 
@@ -31,6 +32,8 @@ class ChainMemory(StoredChainMemory):
             recall for the question.
         recall_input: Recall for the `"last"` thing the user said, or for `"all"` of the input.
         limit: Most memories to recall; None for the memory's own limit.
+        background: Queue each turn and remember it in the background, off the chain's way; what
+            waits is worked off when the program ends.
 
     Example:
         ```python
@@ -43,9 +46,23 @@ class ChainMemory(StoredChainMemory):
     memory: Memory
     recall_input: Literal["last", "all"] = "last"
     limit: int | None = None
+    background: bool = False
+
+    _worker: Background = PrivateAttr()
 
     def _make_memory(self) -> Memory:
+        self._worker = Background(self.memory)
         return self.memory
+
+    def close(self, timeout: float = 10) -> None:
+        """Work off what waits in the background, at most so many seconds, and stop."""
+        self._worker.close(timeout)
+
+    def _keep(self, messages: list[AnyMessage], env: Environment) -> Steps[None]:
+        if self.background:
+            yield from self._worker.submit(messages, env)
+        else:
+            yield from super()._keep(messages, env)
 
     def _question(self, inputs: Any) -> str:  # noqa: ANN401 - a chain's inputs
         said = self._asked(inputs)

@@ -17,6 +17,7 @@ from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem import FaissSqliteStore
 from langchain_agentmem.errors import ConfigurationError
+from langchain_agentmem.items import MemoryItem, StoredMemory
 from langchain_agentmem.memories import (
     EVERYTHING,
     BufferMemory,
@@ -24,6 +25,7 @@ from langchain_agentmem.memories import (
     TokenBufferMemory,
     WindowMemory,
 )
+from langchain_agentmem.rendering import render_memories
 from langchain_agentmem.windows import count_tokens, is_whole
 from tests.unit_tests.memories.conversations import (
     CHAT,
@@ -366,3 +368,12 @@ def test_text_with_lone_surrogates_is_kept(calls: Calls, store: BaseStore) -> No
     memory = BufferMemory(store=store)
     calls.remember(memory, [HumanMessage("half \ud83d of an emoji", id="1")])
     assert [each.content for each in calls.view(memory)] == ["half ? of an emoji"]
+
+
+def test_injected_memories_are_not_archived(calls: Calls, store: BaseStore) -> None:
+    """What this package put into a prompt is no part of the conversation."""
+    memory = BufferMemory(store=store)
+    block = render_memories([StoredMemory(item=MemoryItem(content="x"), namespace=(), key="k")])
+    said = [HumanMessage(block, id="1"), HumanMessage(f"{block}\nHello", id="2")]
+    calls.remember(memory, said)
+    assert [str(each.content).strip() for each in calls.view(memory)] == ["Hello"]

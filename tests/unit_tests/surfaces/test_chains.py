@@ -496,6 +496,15 @@ def test_any_architecture_is_a_chain_memory(ways: Ways) -> None:
     assert ways.load(bob, input="What is my dog called?") == []
 
 
+def test_chain_memory_can_write_in_the_background(ways: Ways) -> None:
+    """A turn is queued first and remembered once the queue is worked off."""
+    rag = RAGMemory(store=InMemoryStore())
+    memory = ChainMemory(memory=rag, config={"user_id": "ann"}, background=True)
+    ways.save(memory, "My dog is called Rex.", "Noted.")
+    memory.close()
+    assert "Rex" in ways.load(memory, input="What is my dog called?")
+
+
 def test_unknown_argument_is_refused() -> None:
     """An argument of a classic class that is not offered here is not ignored in silence."""
     with pytest.raises(ValueError, match="chat_memory"):

@@ -1,6 +1,8 @@
 """`AgentMemoryMiddleware`: recalled once, shown to the model only, remembered once."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,8 +22,9 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
 from langchain_agentmem import AgentMemoryMiddleware, FaissSqliteStore, RAGMemory
+from langchain_agentmem.consolidation import MemoryQueue
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.memories import BufferMemory
+from langchain_agentmem.memories import BufferMemory, SummaryMemory
 from langchain_agentmem.rendering import NOTICE
 from langchain_agentmem.steps.effects import Steps
 from langchain_agentmem.testing import ScriptedChatModel
@@ -539,3 +542,60 @@ def test_wrong_option_is_refused(wrong: dict[str, Any]) -> None:
     """An unknown option names those that exist."""
     with pytest.raises(ConfigurationError, match="must be one of"):
         AgentMemoryMiddleware(RAGMemory(), **wrong)
+
+
+def test_memory_that_asks_a_model_is_written_in_the_background(
+    agents: Agents, store: BaseStore
+) -> None:
+    """The agent answers before the memory's model is asked; `close` works off what waits."""
+    small = ScriptedChatModel(replies=["Ann said hello."])
+    memory = SummaryMemory(model=small, store=store)
+    middleware = AgentMemoryMiddleware(memory)
+    agent = create_agent(ScriptedChatModel(replies=["Hi."]), [], middleware=[middleware])
+    agents.invoke(agent, "Hello, I am Ann.", config_of())
+    assert small.requests == []
+    middleware.close()
+    assert len(small.requests) == 1
+    assert "Ann said hello." in memory.recall("", config=config_of()).text
+
+
+def test_turn_is_queued_once(agents: Agents, store: BaseStore) -> None:
+    """A queue of the user's own gets every message once, and nobody else works it off."""
+    queue = MemoryQueue(store=store)
+    middleware = AgentMemoryMiddleware(RAGMemory(store=store), record="background", queue=queue)
+    model = ScriptedChatModel(replies=["one", "two"])
+    agent = create_agent(model, [], middleware=[middleware], checkpointer=InMemorySaver())
+    for said in ("first", "second"):
+        agents.invoke(agent, said, config_of())
+    (record,) = queue.pending()
+    assert len(record.messages) == 4
+    assert store.search(TURNS) == []
+
+
+def test_sync_record_of_a_memory_that_asks_a_model(agents: Agents, store: BaseStore) -> None:
+    """With `record="sync"` the turn is remembered when the agent returns."""
+    small = ScriptedChatModel(replies=["Ann said hello."])
+    middleware = AgentMemoryMiddleware(SummaryMemory(model=small, store=store), record="sync")
+    agent = create_agent(ScriptedChatModel(replies=["Hi."]), [], middleware=[middleware])
+    agents.invoke(agent, "Hello, I am Ann.", config_of())
+    small.check()
+
+
+def test_script_that_ends_at_once_has_remembered(tmp_path: Path) -> None:
+    """A program that ends right after its only turn is remembered by the next one."""
+    path = tmp_path / "memory.sqlite"
+    code = f"""
+from langchain.agents import create_agent
+from langchain_agentmem import AgentMemoryMiddleware, FaissSqliteStore
+from langchain_agentmem.memories import SummaryMemory
+from langchain_agentmem.testing import ScriptedChatModel
+memory = SummaryMemory(model=ScriptedChatModel(replies=["Ann said hello."]))
+store = FaissSqliteStore({str(path)!r}, index=None)
+model = ScriptedChatModel(replies=["Hi."])
+agent = create_agent(model, [], middleware=[AgentMemoryMiddleware(memory)], store=store)
+agent.invoke({{"messages": [("user", "Hello, I am Ann.")]}}, {config_of()!r})
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    with FaissSqliteStore(path, index=None) as store:
+        recalled = SummaryMemory(store=store).recall("", config=config_of())
+    assert "Ann said hello." in recalled.text
