@@ -19,7 +19,8 @@ async def adouble(number: int, *, plus: int = 0) -> int:
 
 
 def _steps(call: Call) -> Steps[int]:
-    return (yield from call)
+    result: int = yield from call
+    return result
 
 
 async def test_plain_function_runs_in_both_drivers() -> None:
