@@ -48,7 +48,8 @@ def test_kit_reports_what_a_store_does(tmp_path: Path) -> None:
         f"--rootdir={tmp_path}",
     ]
     plain = [*command, "-p", "no:randomly", "-p", "no:cacheprovider", "-k", CHOSEN, str(tmp_path)]
-    out = subprocess.run(plain, capture_output=True, text=True, check=False).stdout
+    # Pytest names tests relative to where it runs.
+    out = subprocess.run(plain, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
     assert "XFAIL test_store.py::TestFactory::test_l3_later_op" in out
     assert "[XPASS(strict)] no longer true" in out
     assert "FAILED test_store.py::TestFactory::test_expected_failures_name_tests" in out
