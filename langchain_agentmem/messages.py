@@ -2,33 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from langchain_agentmem.items import parse_timestamp
 
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage, BaseMessage, MessageLikeRepresentation
 
-    Conversation: TypeAlias = str | Sequence[MessageLikeRepresentation]
+    Conversation: TypeAlias = (
+        str | MessageLikeRepresentation | Sequence[MessageLikeRepresentation] | Mapping[str, Any]
+    )
 
 USER: Final = "user"
 ASSISTANT: Final = "assistant"
 _ROLES: Final = {"human": USER, "ai": ASSISTANT}
+_ROLE_NAMES: Final = frozenset({"user", "human", "ai", "assistant", "system", "developer", "tool"})
 
 
 def to_messages(conversation: Conversation) -> list[AnyMessage]:
-    """Return a conversation as messages; a bare string is one message of the user.
+    """Return a conversation as messages.
+
+    Args:
+        conversation: Messages in any form LangChain takes; a single message; a bare string, which
+            is a message of the user; or a graph state with `messages`.
 
     Raises:
-        ValueError: The conversation has another form than LangChain's messages.
+        TypeError: It is something else.
+        ValueError: A message has another form than LangChain's.
     """
-    from langchain_core.messages import HumanMessage, convert_to_messages
+    from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
 
     if isinstance(conversation, str):
         return [HumanMessage(conversation)]
-    return convert_to_messages(conversation)  # type: ignore[return-value]
+    if isinstance(conversation, Mapping) and "messages" in conversation:
+        return to_messages(conversation["messages"])
+    if isinstance(conversation, BaseMessage | Mapping) or _is_pair(conversation):
+        return convert_to_messages(cast("list[MessageLikeRepresentation]", [conversation]))  # type: ignore[return-value]
+    if isinstance(conversation, bytes) or not isinstance(conversation, Iterable):
+        msg = (
+            f"A conversation is a text, a message or a list of messages, not a "
+            f"{type(conversation).__name__}; e.g. [('user', 'Hello'), ('ai', 'Hi!')]."
+        )
+        raise TypeError(msg)
+    return convert_to_messages(cast("list[MessageLikeRepresentation]", conversation))  # type: ignore[return-value]
+
+
+def _is_pair(conversation: object) -> bool:
+    """Tell whether a tuple is one message, such as `("user", "Hello")`."""
+    return (
+        isinstance(conversation, tuple)
+        and len(conversation) == 2  # noqa: PLR2004 - role and text
+        and all(isinstance(part, str) for part in conversation)
+        and conversation[0] in _ROLE_NAMES
+    )
 
 
 def text_of(message: BaseMessage) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels import UntrackedValue
@@ -22,15 +22,19 @@ from langchain_agentmem.memories.base import Memory
 from langchain_agentmem.messages import encodable, last_human_text
 from langchain_agentmem.parameters import Parameters, described
 from langchain_agentmem.rendering import render_line, render_memories
-from langchain_agentmem.retrieval.budget import count_tokens, fit
+from langchain_agentmem.retrieval.budget import count_tokens, excerpt, fit
 from langchain_agentmem.retrieval.context import Session
 from langchain_agentmem.retrieval.rank import DEFAULT_WEIGHTS, POOL_DEPTH, Weights
 from langchain_agentmem.retrieval.rules import without_names
+from langchain_agentmem.retrieval.text import query_terms
 from langchain_agentmem.steps import recall, turns
 from langchain_agentmem.steps.effects import Emit, Get, Now, Setting, Steps
 from langchain_agentmem.steps.flow import Flow, Step
 from langchain_agentmem.steps.recall import Pool
 from langchain_agentmem.steps.turns import Log, Turn
+
+_LONGEST_SHARE: Final = 4
+"""One memory may take this part of the token budget before only an excerpt of it is shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +43,8 @@ class RAGParameters(Parameters):
 
     Attributes:
         limit: Most memories to recall.
-        max_tokens: Most tokens of the recalled text; whole memories are cut, worst first.
+        max_tokens: Most tokens of the recalled text. The worst memories are left out whole; of one
+            that would take over a quarter of the budget, the text shows an excerpt.
         neighbors: So many turns before and after each hit are recalled with it.
         pool: How many of the store's best matches are ranked in their context.
         weights: Weights of the ranking; see `langchain_agentmem.retrieval.rank.Weights`.
@@ -110,7 +115,7 @@ class RAGMemory(Memory):
     def _retrieve(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Rank the best matches of every level the call may read."""
         params: RAGParameters = yield from self.settings()
-        query = encodable(state.get("query") or last_human_text(state.get("messages", [])))
+        query = _question(state)
         moment = yield from recall.moment_of(state)
         given = state.get("limit")
         limit = params.limit if given is None else given
@@ -157,15 +162,18 @@ class RAGMemory(Memory):
         return {"memories": [each.to_dict() for each in together]}
 
     def _assemble(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
-        """Cut to the token budget and render."""
+        """Cut to the token budget and render; of a very long memory an excerpt is shown."""
         params: RAGParameters = yield from self.settings()
         found = [StoredMemory.from_dict(each) for each in state["memories"]]
-        kept = fit(found, params.max_tokens, text=render_line)
+        asked = set(query_terms(_question(state)))
+        longest = max(params.max_tokens // _LONGEST_SHARE, 1)
+        shown = [(each, excerpt(each.text, asked, longest)) for each in found]
+        kept = fit(shown, params.max_tokens, text=lambda pair: render_line(*pair))
         if len(kept) < len(found):
             yield from Emit("over_budget", {"left_out": len(found) - len(kept)})
-        text = render_memories(kept)
+        text = render_memories([each for each, _ in kept], [said for _, said in kept])
         return {
-            "memories": [each.to_dict() for each in kept],
+            "memories": [each.to_dict() for each, _ in kept],
             "memory_context": text,
             "tokens": count_tokens(text),
         }
@@ -202,3 +210,8 @@ class RAGMemory(Memory):
         gone = [op.key for op in erased if op.namespace == log.turns]
         if gone:
             yield from turns.drop_from_sessions(log, gone)
+
+
+def _question(state: Mapping[str, Any]) -> str:
+    """Return what is asked: the query, or what the user said last."""
+    return encodable(state.get("query") or last_human_text(state.get("messages", [])))

@@ -1,8 +1,10 @@
 """Keeping recalled text within a budget of tokens, without a tokenizer."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeVar
+
+from langchain_agentmem.retrieval.text import fold
 
 ItemT = TypeVar("ItemT")
 
@@ -11,6 +13,8 @@ _PIECES: Final = re.compile(
 )
 _LETTERS_PER_TOKEN: Final = 6
 _DIGITS_PER_TOKEN: Final = 3
+_LETTERS_PER_EXCERPT_TOKEN: Final = 2  # so that an excerpt in any script stays near its budget
+_LEFT_OUT: Final = "[…]"
 
 
 def count_tokens(text: str) -> int:
@@ -62,3 +66,27 @@ def fit(
             break
         kept.append(item)
     return kept
+
+
+def excerpt(text: str, query: Collection[str], max_tokens: int) -> str:
+    """Return the part of a long text that says most about a question.
+
+    Args:
+        text: The text; one that fits is returned whole.
+        query: The question's index terms.
+        max_tokens: Most tokens of the excerpt, roughly.
+
+    Returns:
+        The best part, with an ellipsis in brackets where something is left out.
+    """
+    size = max_tokens * _LETTERS_PER_EXCERPT_TOKEN
+    if len(text) <= size:
+        return text
+    step = size // 2
+    starts = range(0, max(len(text) - size, 0) + step, step)
+    folded = fold(text) if len(fold(text)) == len(text) else text.lower()
+    start = max(starts, key=lambda at: sum(term in folded[at : at + size] for term in query))
+    start = min(start, len(text) - size)
+    before = _LEFT_OUT + " " if start > 0 else ""
+    after = " " + _LEFT_OUT if start + size < len(text) else ""
+    return f"{before}{text[start : start + size]}{after}"

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from langchain_agentmem.steps.effects import (
     Steps,
 )
 from langchain_agentmem.steps.turns import session_key
+
+_RANKED_CHARACTERS: Final = 100_000
+"""Of a huge memory so much is read again for ranking; the store has scored all of its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +159,7 @@ def _candidates(query: str, pools: Sequence[Pool]) -> list[Candidate]:
     return [
         Candidate(
             key=ref_text(each),
-            content=each.text,
+            content=each.text[:_RANKED_CHARACTERS],
             session=session_ref(each.namespace, session_key(each) or each.key),
             speaker=each.item.attributed_to,
             observed_at=when_said(each),
@@ -175,7 +178,9 @@ def _covered(pool: Pool, wanted: set[str]) -> list[tuple[float, float]]:
     if not pool.found:
         return []
     best = pool.found[max(range(len(pool.lexical)), key=pool.lexical.__getitem__)]
-    cover = len(wanted.intersection(terms(searched_text(best)))) / (len(wanted) or 1)
+    cover = len(wanted.intersection(terms(searched_text(best)[:_RANKED_CHARACTERS]))) / (
+        len(wanted) or 1
+    )
     return [(score, cover) for score in pool.lexical]
 
 
@@ -183,7 +188,7 @@ def _alone(memory: StoredMemory) -> Session:
     return Session(
         key=ref_text(memory),
         turns=(ref_text(memory),),
-        length=len(terms(searched_text(memory))),
+        length=len(terms(searched_text(memory)[:_RANKED_CHARACTERS])),
         started_at=when_said(memory),
         speakers=(memory.item.attributed_to,),
     )
