@@ -288,6 +288,21 @@ async def test_scopes_run_in_parallel_and_batches_of_one_never(bench: Make) -> N
     assert graph.overlaps == 0
 
 
+async def test_two_workers_never_work_on_one_scope(bench: Make) -> None:
+    """Another conversation of the same user waits until the first is done, whoever asks."""
+    b = bench(after_seconds=0)
+    for thread in "12":
+        await b.submit("hello", config={"configurable": {"user_id": "ann", "thread_id": thread}})
+    env = b.queue.environment({})
+    first = run(b.queue.claim_steps(), env)
+    assert first is not None
+    assert run(b.queue.claim_steps(), env) is None
+    run(b.queue.done_steps(first, {}), env)
+    second = run(b.queue.claim_steps(), env)
+    assert second is not None
+    assert second.thread_id != first.thread_id
+
+
 async def test_closing_leaves_what_is_not_due_unless_it_is_to_be_drained(bench: Make) -> None:
     """A closed worker loses nothing and hurries nothing (LangMem B15)."""
     b = bench(after_seconds=30)
