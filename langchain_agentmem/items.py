@@ -140,10 +140,16 @@ class MemoryItem:
         """
         if "content" not in value:
             return cls(content=dict(value), kind="object")
-        known = {name: read(value[name]) for name, read in _READERS.items() if name in value}
-        foreign = {name: found for name, found in value.items() if name not in _FIELDS}
+        given: dict[str, Any] = {}
+        foreign: dict[str, Any] = {}
+        for name, found in value.items():
+            read = _READERS.get(name)
+            if read is None:
+                if name not in _FIELDS:
+                    foreign[name] = found
+            elif (known := read(found)) is not None:
+                given[name] = known
         metadata = {**foreign, **_mapping(value.get("metadata"))}
-        given = {name: found for name, found in known.items() if found is not None}
         return cls(content=_content(value), metadata=metadata, **given)
 
     def is_current(self, now: datetime) -> bool:
@@ -179,7 +185,7 @@ def _text(value: object) -> str | None:
 
 
 def _mapping(value: object) -> dict[str, Any]:
-    return dict(value) if isinstance(value, Mapping) else {}
+    return dict(value) if isinstance(value, dict) else {}
 
 
 def _version(value: object) -> int | None:

@@ -82,3 +82,19 @@ def last_human_text(messages: Iterable[MessageLikeRepresentation]) -> str:
     """Return the text of the last message of the user; empty if there is none."""
     spoken = [each for each in to_messages(list(messages)) if each.type == "human"]
     return text_of(spoken[-1]) if spoken else ""
+
+
+def check_unicode(text: str) -> None:
+    """Refuse a text that no file can hold.
+
+    Raises:
+        ValueError: It holds a lone surrogate.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        msg = (
+            f"The text {text[:40]!r}... holds a lone surrogate at position {error.start}, which "
+            "is not text. Decode its source with the right encoding, or use errors='replace'."
+        )
+        raise ValueError(msg) from error

@@ -27,6 +27,7 @@ from langchain_agentmem.items import (
 from langchain_agentmem.messages import (
     ASSISTANT,
     USER,
+    check_unicode,
     session_of,
     speaker_of,
     text_of,
@@ -107,7 +108,7 @@ class Turn:
         text, speaker = without_rendered(text_of(message)), speaker_of(message)
         if speaker is None or not text.strip():
             return None
-        _check_unicode(text)
+        check_unicode(text)
         at = time_of(message) or now
         session = session_of(message) or to_timestamp(at)[:10]
         unnamed = _name(thread, session, to_timestamp(at), str(position), speaker, text)
@@ -371,7 +372,7 @@ def thread_of(turn: StoredMemory) -> str | None:
 
 def _own(turn: StoredMemory) -> Mapping[str, Any]:
     own = turn.metadata.get(_OWN)
-    return own if isinstance(own, Mapping) else {}
+    return own if isinstance(own, dict) else {}
 
 
 def record_of(stored: StoredMemory | None) -> dict[str, Any]:
@@ -385,14 +386,3 @@ def _session_key(log: Log, turn: Turn) -> str:
 
 def _name(*parts: str) -> str:
     return str(uuid.uuid5(_KEYS, json.dumps(parts)))
-
-
-def _check_unicode(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        msg = (
-            f"The message {text[:40]!r}... holds a lone surrogate at position {error.start}, which "
-            "is not text. Decode its source with the right encoding, or use errors='replace'."
-        )
-        raise ValueError(msg) from error

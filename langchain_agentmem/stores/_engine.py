@@ -288,10 +288,7 @@ class Engine:
         connection = transaction.connection
         items = _writes.read_all_units(connection, self._settings)
         self._embed_units([unit for _, _, units in items for unit in units])
-        connection.execute("INSERT INTO words(words) VALUES ('delete-all')")
-        connection.execute("DELETE FROM units")
-        for item, scope, units in items:
-            _writes.replace_units(connection, item, scope, units, is_new=True)
+        _writes.replace_all_units(connection, items)
         connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'epoch'")
         self._note_fingerprint(transaction)
         return len(items)

@@ -233,8 +233,15 @@ def extract(
     if settings is None or index is False:
         return []
     paths = settings.fields if index is None else index
-    texts = [text for path in paths for text in get_text_at_path(value, path)]
+    texts = [text for path in paths for text in _texts(value, path)]
     return [Unit(text, digest(text)) for text in texts if text.strip()]
+
+
+def _texts(value: Mapping[str, Any], path: str) -> list[str]:
+    """Return the texts at a path; a plain key of a string, the usual case, needs no walk."""
+    if path.isidentifier() and isinstance(found := value.get(path), str):
+        return [found]
+    return get_text_at_path(value, path)
 
 
 def digest(text: str) -> bytes:

@@ -19,6 +19,11 @@ RESERVED_PATH: Final = RESERVED_ROOT + SEPARATOR
 
 def encode(namespace: Iterable[str]) -> str:
     """Return the encoded path of a namespace; the empty namespace is the empty path."""
+    return _encode(tuple(namespace))
+
+
+@lru_cache(maxsize=4096)
+def _encode(namespace: tuple[str, ...]) -> str:
     return "".join(_escape(label) + SEPARATOR for label in namespace)
 
 

@@ -133,7 +133,7 @@ def _check_put(op: PutOp) -> PutOp:
         raise InvalidNamespaceError(msg)
     check_labels(op.namespace)
     if op.value is not None:
-        if not isinstance(op.value, Mapping):
+        if not isinstance(op.value, (dict, Mapping)):  # the quick answer first
             msg = f"value must be a mapping with string keys, not {type(op.value).__name__}."
             raise TypeError(msg)
         check_json(op.value)

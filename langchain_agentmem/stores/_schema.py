@@ -36,6 +36,7 @@ CREATE TABLE items(
     expires_at INTEGER,
     UNIQUE(namespace_id, key)
 );
+CREATE INDEX items_newest ON items(namespace_id, updated_at, seq, expires_at);
 CREATE INDEX items_change ON items(change);
 CREATE INDEX items_expiry ON items(expires_at) WHERE expires_at IS NOT NULL;
 CREATE TABLE removed(change INTEGER PRIMARY KEY, item INTEGER NOT NULL);

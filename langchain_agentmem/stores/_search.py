@@ -1,7 +1,7 @@
 """Answering reads: items, listings and ranked searches over one snapshot of the file."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,7 +31,17 @@ from langchain_agentmem.stores._values import from_micros, load
 _FIELDS: Final = "i.id, n.path, i.key, i.value, i.created_at, i.updated_at, i.ttl_minutes"
 _FROM: Final = "FROM namespaces n JOIN items i ON i.namespace_id = n.id"
 _BY_IDS: Final = f"SELECT {_FIELDS} {_FROM} WHERE i.id IN (SELECT value FROM json_each(?))"  # noqa: S608
+_NEWEST: Final = (
+    "SELECT i.updated_at, i.seq, i.id FROM items i WHERE i.namespace_id = ? "
+    "AND (i.expires_at IS NULL OR i.expires_at > ?) "
+    "ORDER BY i.updated_at DESC, i.seq DESC LIMIT ?"
+)
+_MERGED: Final = 200  # namespaces looked up one by one; of more, all items are sorted
+_NO_LIMIT: Final = -1
+_FIRST_PAGE: Final = 32
+_LAST_PAGE: Final = 1_000
 _LIVE: Final = "(i.expires_at IS NULL OR i.expires_at > ?)"
+_BLOCKS: Final = 4  # blocks for each wanted value: more take longer, fewer let more values through
 _ALWAYS: Final = -1  # a time before which nothing expires
 
 
@@ -58,15 +68,26 @@ class Scores:
         wanted = min(offset + limit, len(self.total))
         if wanted <= offset:
             return np.empty(0, dtype=np.int64)
-        # Most fused scores are 0, and a partition is slow where many values are equal.
-        ahead = np.flatnonzero(self.total > 0)
-        near = ahead if len(ahead) >= wanted else np.arange(len(self.total))
-        values = self.total[near]
-        bar = np.partition(values, len(values) - wanted)[len(values) - wanted]
-        near = near[values >= bar]
+        near = _leading(self.total, wanted)
         order = np.lexsort((-self.seq[near], -self.updated[near], -self.total[near]))
         chosen: NDArray[np.int64] = near[order][offset:wanted]
         return chosen
+
+
+def _leading(values: NDArray[np.floating], wanted: int) -> NDArray[np.int64]:
+    """Return the positions of the `wanted` highest values, and of all that equal the last one."""
+    width = len(values) // (_BLOCKS * wanted)
+    if width > 1:
+        # As many blocks as wanted have a maximum of at least `bar`: nothing below it can count.
+        maxima = values[: len(values) // width * width].reshape(-1, width).max(axis=1)
+        bar = np.partition(maxima, len(maxima) - wanted)[len(maxima) - wanted]
+        near = np.flatnonzero(values >= bar)
+    else:
+        near = np.arange(len(values))
+    rest = values[near]
+    bar = np.partition(rest, len(rest) - wanted)[len(rest) - wanted]
+    chosen: NDArray[np.int64] = near[rest >= bar]
+    return chosen
 
 
 @dataclass(slots=True)
@@ -141,27 +162,53 @@ def newest(
     connection: sqlite3.Connection, op: StoreSearchOp, test: Filter | None, now: int | None
 ) -> list[Hit]:
     """Return the items of a scope that pass a filter, newest update first."""
-    condition, values = scope_condition(encode(op.namespace_prefix), exact=op.exact)
-    sql = (
-        f"SELECT {_FIELDS} {_FROM} WHERE {condition} AND {_LIVE} "
-        "ORDER BY i.updated_at DESC, i.seq DESC"
-    )
-    bound: list[object] = [*values, _ALWAYS if now is None else now]
+    last = op.offset + op.limit
+    if not op.limit:
+        return []
     if test is None:
-        rows = connection.execute(f"{sql} LIMIT ? OFFSET ?", [*bound, op.limit, op.offset])
-        return [_hit(row) for row in rows.fetchall()]
-    hits: list[Hit] = []
-    skip = op.offset
-    for row in connection.execute(sql, bound) if op.limit else ():
-        if not test(load(row[3])):
-            continue
-        if skip:
-            skip -= 1
-            continue
-        hits.append(_hit(row))
-        if len(hits) == op.limit:
-            break
-    return hits
+        chosen = _newest_ids(connection, op, now, last)[op.offset :]
+        return list(_hits(connection, chosen))
+    ids = _newest_ids(connection, op, now, None)
+    found: list[Hit] = []
+    start, size = 0, max(_FIRST_PAGE, last)
+    while start < len(ids) and len(found) < last:
+        found += (
+            hit for hit in _hits(connection, ids[start : start + size]) if test(hit.item.value)
+        )
+        start, size = start + size, min(2 * size, _LAST_PAGE)
+    return found[op.offset : last]
+
+
+def _newest_ids(
+    connection: sqlite3.Connection, op: StoreSearchOp, now: int | None, limit: int | None
+) -> list[int]:
+    """Return the items of a scope, newest update first; the file's index has them in order."""
+    condition, values = scope_condition(encode(op.namespace_prefix), exact=op.exact)
+    horizon = _ALWAYS if now is None else now
+    places = connection.execute(
+        f"SELECT n.id FROM namespaces n WHERE {condition} LIMIT ?",  # noqa: S608 - a fixed condition
+        [*values, _MERGED + 1],
+    ).fetchall()
+    count = _NO_LIMIT if limit is None else limit
+    if len(places) > _MERGED:
+        rows = connection.execute(
+            f"SELECT i.id {_FROM} WHERE {condition} AND {_LIVE} "
+            "ORDER BY i.updated_at DESC, i.seq DESC LIMIT ?",
+            [*values, horizon, count],
+        )
+        return [item for (item,) in rows.fetchall()]
+    newest_first: list[tuple[int, int, int]] = []
+    for (place,) in places:
+        newest_first += connection.execute(_NEWEST, (place, horizon, count)).fetchall()
+    if len(places) > 1:
+        newest_first.sort(reverse=True)
+    return [item for _, _, item in newest_first[:limit]]
+
+
+def _hits(connection: sqlite3.Connection, items: Sequence[int]) -> Iterator[Hit]:
+    """Return items by id, in the given order."""
+    rows = {row[0]: row for row in connection.execute(_BY_IDS, (id_list(items),))}
+    return (_hit(rows[item]) for item in items)
 
 
 def list_namespaces(

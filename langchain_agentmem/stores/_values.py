@@ -35,6 +35,8 @@ def check_json(value: object, path: str = "value", depth: int = 0) -> None:
         TypeError: If a type is not one of JSON's, or a key is not a string.
         ValueError: If a number is not finite, a string is not Unicode, or nesting is too deep.
     """
+    if type(value) is str and value.isascii():
+        return
     if isinstance(value, str):
         if not is_unicode(value):
             msg = f"{path} contains a lone surrogate, which is not valid Unicode."
@@ -57,13 +59,15 @@ def _check_container(value: object, path: str, depth: int) -> None:
     if depth > _MAX_DEPTH:
         msg = f"{path[:80]} is nested more than {_MAX_DEPTH} levels deep."
         raise ValueError(msg)
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):  # the quick answer first
         for key, part in value.items():
             if not isinstance(key, str):
                 msg = f"{path} has the key {key!r}; keys must be strings, not {type(key).__name__}."
                 raise TypeError(msg)
-            check_json(key, f"a key of {path}")
-            check_json(part, f"{path}.{key}", depth + 1)
+            if not is_unicode(key):
+                check_json(key, f"a key of {path}")
+            if type(part) is not str or not part.isascii():  # what most values are
+                check_json(part, f"{path}.{key}", depth + 1)
     elif isinstance(value, list | tuple):
         for position, part in enumerate(value):
             check_json(part, f"{path}[{position}]", depth + 1)

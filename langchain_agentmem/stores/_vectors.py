@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 _LEVELS: Final = 32767
 _SCALE_BYTES: Final = 4
+_SAMPLE: Final = 16
 _PARALLEL_BYTES: Final = 8_000_000  # below this, handing work to a thread costs more than it saves
 
 
@@ -42,15 +43,32 @@ def as_matrix(vectors: Sequence[Sequence[float]], dims: int) -> Floats:
 
 def encode(matrix: Floats) -> list[bytes]:
     """Return the rows of a matrix as they are stored."""
+    exact = _fit_halves(matrix[:, :_SAMPLE])  # most vectors show in a few numbers that they do not
+    exact[exact] = _fit_halves(matrix[exact])
+    halves = iter(_rows_of(matrix[exact].astype(np.float16)))
+    whole = iter(_encode_whole(matrix[~exact]))
+    return [next(halves if is_exact else whole) for is_exact in exact.tolist()]
+
+
+def _fit_halves(matrix: Floats) -> NDArray[np.bool_]:
+    """Tell which rows float16 holds without loss."""
     halves = np.clip(matrix, -_LEVELS, _LEVELS).astype(np.float16)
-    exact = (halves.astype(np.float32) == matrix).all(axis=1)
+    fits: NDArray[np.bool_] = (halves.astype(np.float32) == matrix).all(axis=1)
+    return fits
+
+
+def _encode_whole(matrix: Floats) -> list[bytes]:
+    """Return rows as 16-bit integers, each followed by its scale."""
     scales = (np.abs(matrix).max(axis=1, initial=0) / _LEVELS).astype(np.float32)
-    steps = np.where(scales > 0, scales, np.float32(1))[:, None]
-    whole = np.clip(np.rint(matrix / steps), -_LEVELS, _LEVELS).astype(np.int16)
-    return [
-        halves[row].tobytes() if is_exact else whole[row].tobytes() + scales[row].tobytes()
-        for row, is_exact in enumerate(exact.tolist())
-    ]
+    levels = matrix / np.where(scales > 0, scales, np.float32(1))[:, None]
+    np.clip(np.rint(levels, out=levels), -_LEVELS, _LEVELS, out=levels)
+    parts = [levels.astype(np.int16).view(np.uint8), scales[:, None].view(np.uint8)]
+    return _rows_of(np.concatenate(parts, axis=1))
+
+
+def _rows_of(matrix: NDArray[Any]) -> list[bytes]:
+    data, width = matrix.tobytes(), matrix.shape[1] * matrix.itemsize
+    return [data[start : start + width] for start in range(0, len(data), width)]
 
 
 def decode(blobs: Sequence[bytes], dims: int) -> Floats:

@@ -33,22 +33,45 @@ def apply_puts(
         now: The time of the write, in microseconds.
         omit_expired: Whether an expired item counts as absent.
     """
+    rows = _NewRows()
+    places: dict[str, tuple[int, str]] = {}
     for put in puts:
-        found = _find(transaction.connection, put, now if omit_expired else None)
+        if put.path not in places:
+            places[put.path] = _ensure_namespace(transaction.connection, put.path)
+        found = _find(
+            transaction.connection, places[put.path][0], put.key, now if omit_expired else None
+        )
         if found is not None and (put.value is None or found[2]):
             remove_items(transaction, [found[0]])
             found = None
         if put.value is not None:
-            _write(transaction, put, now, found)
+            _write(transaction, put, now, found=found, place=places[put.path], rows=rows)
+    rows.write(transaction.connection)
+
+
+class _NewRows:
+    """Rows of one batch to be inserted together, which is about twice as fast as one by one."""
+
+    def __init__(self) -> None:
+        self.items: list[tuple[object, ...]] = []
+        self.units: list[tuple[int, bytes, bytes | None, str]] = []
+        self.words: list[tuple[int, str]] = []
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        connection.executemany(
+            "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self.items
+        )
+        connection.executemany("INSERT INTO units VALUES (?, ?, ?, ?)", self.units)
+        connection.executemany("INSERT INTO words(rowid, terms) VALUES (?, ?)", self.words)
 
 
 def _find(
-    connection: sqlite3.Connection, put: Put, now: int | None
+    connection: sqlite3.Connection, namespace: int, key: str, now: int | None
 ) -> tuple[int, int, bool] | None:
     """Return an item's id, last update and whether it is expired."""
     row = connection.execute(
-        f"SELECT i.id, i.updated_at, i.expires_at {_BY_KEY}",
-        (put.path, put.key),
+        "SELECT id, updated_at, expires_at FROM items WHERE namespace_id = ? AND key = ?",
+        (namespace, key),
     ).fetchone()
     if row is None:
         return None
@@ -56,28 +79,34 @@ def _find(
 
 
 def _write(
-    transaction: Transaction, put: Put, now: int, found: tuple[int, int, bool] | None
+    transaction: Transaction,
+    put: Put,
+    now: int,
+    *,
+    found: tuple[int, int, bool] | None,
+    place: tuple[int, str],
+    rows: _NewRows,
 ) -> None:
-    connection, change = transaction.connection, transaction.next_change()
-    namespace, scope = _ensure_namespace(connection, put.path)
+    change = transaction.next_change()
+    namespace, scope = place
     expires = None if put.ttl is None else now + max(1, round(put.ttl * MINUTE))
     if found is None:
         item = change
-        connection.execute(
-            "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        rows.items.append(
             (
                 *(item, namespace, put.key, put.value, put.fields, now, now),
                 *(change, change, put.ttl, expires),
-            ),
+            )
         )
     else:
         item = found[0]
-        connection.execute(
+        transaction.connection.execute(
             "UPDATE items SET value = ?, fields = ?, updated_at = ?, seq = ?, change = ?, "
             "ttl_minutes = ?, expires_at = ? WHERE id = ?",
             (put.value, put.fields, max(now, found[1]), change, change, put.ttl, expires, item),
         )
-    replace_units(connection, item, scope, put.units, is_new=found is None)
+    if found is None or _clear_units(transaction.connection, item, scope, put.units):
+        _add_units(rows, item, scope, put.units)
 
 
 def _ensure_namespace(connection: sqlite3.Connection, path: str) -> tuple[int, str]:
@@ -101,10 +130,20 @@ def _ensure_namespace(connection: sqlite3.Connection, path: str) -> tuple[int, s
     return identity, scope
 
 
-def replace_units(
-    connection: sqlite3.Connection, item: int, scope: str, units: Sequence[Unit], *, is_new: bool
+def replace_all_units(
+    connection: sqlite3.Connection, items: Iterable[tuple[int, str, list[Unit]]]
 ) -> None:
-    """Make an item's vectors and words those of its current texts.
+    """Make the vectors and words of a file those of the given items, with their scope words."""
+    connection.execute("INSERT INTO words(words) VALUES ('delete-all')")
+    connection.execute("DELETE FROM units")
+    rows = _NewRows()
+    for item, scope, units in items:
+        _add_units(rows, item, scope, units)
+    rows.write(connection)
+
+
+def _add_units(rows: _NewRows, item: int, scope: str, units: Sequence[Unit]) -> None:
+    """Note an item's texts down for insertion.
 
     Raises:
         ValueError: If the item has too many texts.
@@ -112,24 +151,23 @@ def replace_units(
     if len(units) >= MAX_UNITS:
         msg = f"An item can have {MAX_UNITS - 1} indexed texts at most, not {len(units)}."
         raise ValueError(msg)
+    for number, unit in enumerate(units, item << UNIT_BITS):
+        rows.units.append((number, unit.digest, unit.vector, unit.terms))
+        rows.words.append((number, entry(scope, unit.terms)))
+
+
+def _clear_units(
+    connection: sqlite3.Connection, item: int, scope: str, units: Sequence[Unit]
+) -> bool:
+    """Remove an item's texts unless they are the given ones; tells whether they were removed."""
     first = item << UNIT_BITS
-    if not is_new:
-        stored = connection.execute(
-            "SELECT digest FROM units WHERE id >= ? AND id < ? ORDER BY id",
-            (first, first + MAX_UNITS),
-        ).fetchall()
-        if [digest for (digest,) in stored] == [unit.digest for unit in units]:
-            return
-        _remove_units(connection, item, scope)
-    for number, unit in enumerate(units):
-        connection.execute(
-            "INSERT INTO units VALUES (?, ?, ?, ?)",
-            (first + number, unit.digest, unit.vector, unit.terms),
-        )
-        connection.execute(
-            "INSERT INTO words(rowid, terms) VALUES (?, ?)",
-            (first + number, entry(scope, unit.terms)),
-        )
+    stored = connection.execute(
+        "SELECT digest FROM units WHERE id >= ? AND id < ? ORDER BY id", (first, first + MAX_UNITS)
+    ).fetchall()
+    if [digest for (digest,) in stored] == [unit.digest for unit in units]:
+        return False
+    _remove_units(connection, item, scope)
+    return True
 
 
 def _remove_units(connection: sqlite3.Connection, item: int, scope: str) -> None:

@@ -118,13 +118,18 @@ async def client(server: Server) -> AsyncIterator[LangGraphClient]:
         yield connected
 
 
-async def ask(client: LangGraphClient, text: str, user: str, **context: object) -> dict[str, Any]:
+def said(text: str) -> Any:  # noqa: ANN401 - the server's input of any graph
+    """Return one message of the user as a run's input."""
+    return {"messages": [{"role": "user", "content": text}]}
+
+
+async def ask(client: LangGraphClient, text: str, user: str, **context: int) -> dict[str, Any]:
     """Run the agent once in a thread of its own and return its state."""
     thread = await client.threads.create()
     state = await client.runs.wait(
         thread["thread_id"],
         "agent",
-        input={"messages": [{"role": "user", "content": text}]},
+        input=said(text),
         context={"user_id": user, **context},
     )
     assert isinstance(state, dict)
@@ -167,7 +172,7 @@ async def test_inner_steps_are_streamed(client: LangGraphClient) -> None:
     async for part in client.runs.stream(
         None,
         "agent",
-        input={"messages": [{"role": "user", "content": "Good morning!"}]},
+        input=said("Good morning!"),
         context={"user_id": "cleo"},
         stream_mode=["updates", "custom"],
         stream_subgraphs=True,
@@ -181,7 +186,7 @@ async def test_time_travel(client: LangGraphClient) -> None:
     """The history of a thread can be read, and a run continued from an earlier point."""
     thread = (await client.threads.create())["thread_id"]
     given: dict[str, Any] = {
-        "input": {"messages": [{"role": "user", "content": "I play chess."}]},
+        "input": said("I play chess."),
         "context": {"user_id": "dora"},
     }
     await client.runs.wait(thread, "agent", interrupt_before=["remember"], **given)

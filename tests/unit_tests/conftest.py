@@ -24,7 +24,8 @@ def any_store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> I
     if request.param == "memory":
         yield InMemoryStore()
         return
-    with FaissSqliteStore(tmp_path / "any.sqlite", index=None, clock=clock) as store:
+    path = tmp_path / "any.sqlite"
+    with FaissSqliteStore(path, index=None, clock=clock, synchronous="normal") as store:
         yield store
 
 

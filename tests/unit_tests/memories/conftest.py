@@ -26,7 +26,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Itera
         yield InMemoryStore(index=INDEX if request.param == "memory-index" else None)
         return
     path = tmp_path / "memory.sqlite"
-    with FaissSqliteStore(path, index=SQLITE[request.param], clock=clock) as opened:
+    index = SQLITE[request.param]
+    with FaissSqliteStore(path, index=index, clock=clock, synchronous="normal") as opened:
         yield opened
 
 
