@@ -1,8 +1,6 @@
 """From submitted turns to memory: debouncing, durability, order, failures, reports."""
 
 import asyncio
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +15,6 @@ from langgraph.store.base import BaseStore, PutOp
 from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel
 
-from langchain_agentmem import FaissSqliteStore
 from langchain_agentmem.consolidation import (
     LocalConsolidator,
     MemoryQueue,
@@ -288,6 +285,21 @@ async def test_scopes_run_in_parallel_and_batches_of_one_never(bench: Make) -> N
     assert graph.overlaps == 0
 
 
+async def test_two_workers_never_work_on_one_scope(bench: Make) -> None:
+    """Another conversation of the same user waits until the first is done, whoever asks."""
+    b = bench(after_seconds=0)
+    for thread in "12":
+        await b.submit("hello", config={"configurable": {"user_id": "ann", "thread_id": thread}})
+    env = b.queue.environment({})
+    first = run(b.queue.claim_steps(), env)
+    assert first is not None
+    assert run(b.queue.claim_steps(), env) is None
+    run(b.queue.done_steps(first, {}), env)
+    second = run(b.queue.claim_steps(), env)
+    assert second is not None
+    assert second.thread_id != first.thread_id
+
+
 async def test_closing_leaves_what_is_not_due_unless_it_is_to_be_drained(bench: Make) -> None:
     """A closed worker loses nothing and hurries nothing (LangMem B15)."""
     b = bench(after_seconds=30)
@@ -554,38 +566,3 @@ def test_two_submitters_of_one_bucket_lose_nothing(tmp_path: Path) -> None:
         thread.join()
     (record,) = queue.pending()
     assert sorted(record.seen) == sorted(str(n) for n in range(10))
-
-
-SCRIPT = """
-import sys
-from langchain_agentmem import FaissSqliteStore
-from langchain_agentmem.consolidation import (
-    LocalConsolidator, MemoryQueue, create_consolidation_graph)
-from langchain_agentmem.memories import Mem0
-
-store = FaissSqliteStore(sys.argv[1], index=None)
-queue = MemoryQueue(store=store, after_seconds=60)
-worker = LocalConsolidator(queue, create_consolidation_graph(Mem0(store=store)))
-worker.start()
-queue.submit("hello", config={"configurable": {"user_id": "ann", "thread_id": "t1"}})
-"""
-
-
-def test_a_script_ends_at_once_and_its_turn_waits_for_the_next_process(tmp_path: Path) -> None:
-    """No thread keeps it alive, and nothing that was submitted is lost (LangMem B14)."""
-    path = tmp_path / "memory.sqlite"
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(path)], check=False, capture_output=True, timeout=25
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    with FaissSqliteStore(path, index=None) as store:
-        queue = MemoryQueue(store=store)
-        (record,) = queue.pending()
-        model = Scripted([create("Ann said hello")])
-        graph = create_consolidation_graph(model=model, store=store)
-        worker = LocalConsolidator(queue, graph)
-        queue.flush()
-        assert worker.run_due() == 1
-        assert queue.ticket(record.id).status() == "done"
-        assert [item.value["content"] for item in store.search(HOME)] == ["Ann said hello"]
-        worker.close()

@@ -59,6 +59,7 @@ UNREADABLE: dict[str, Given] = {
     "prose": "There is nothing to remember.",
     "truncated": '{"facts": [{"text": "likes tea"}, {"text": "lives in Os',
     "truncated fence": '```json\n{"facts": [{"text": "likes tea"},',
+    "truncated after an example": 'Like {"facts": []}: {"facts": [{"text": "likes te',
     "unfinished thought": "<think>so the facts are",
     "other schema": '{"answer": 42}',
 }

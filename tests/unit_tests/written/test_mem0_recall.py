@@ -103,6 +103,15 @@ async def test_a_keyword_hit_below_the_cosine_floor_is_found(world: World) -> No
     assert "a zebra" in [each.content for each in found.items]
 
 
+async def test_what_is_neither_near_nor_named_is_not_recalled(world: World) -> None:
+    """The floor keeps what no arm vouches for out, unless it is lowered."""
+    world.embed.table.update({"zebra": [0.05, 1.0], "question": [1.0, 0.0]})
+    call = world.make(Mem0)
+    put(world, "1", "a zebra")
+    assert (await call("recall", "question", config=ANN)).items == []
+    assert len((await call("recall", "question", config=ANN, threshold=0.0)).items) == 1
+
+
 async def test_a_purely_semantic_score_is_the_cosine(world: World) -> None:
     """Without hits of the other arms nothing is added and nothing divided."""
     world.embed.table.update({"feline": [0.6, 0.8], "cat": [1.0, 0.0]})

@@ -1,0 +1,48 @@
+"""What a process leaves behind, the next one finds."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from langchain_agentmem import FaissSqliteStore
+from langchain_agentmem.consolidation import (
+    LocalConsolidator,
+    MemoryQueue,
+    create_consolidation_graph,
+)
+from tests.unit_tests.consolidation.test_consolidation import HOME, create
+from tests.unit_tests.scripted import Scripted
+
+SCRIPT = """
+import sys
+from langchain_agentmem import FaissSqliteStore
+from langchain_agentmem.consolidation import (
+    LocalConsolidator, MemoryQueue, create_consolidation_graph)
+from langchain_agentmem.memories import Mem0
+
+store = FaissSqliteStore(sys.argv[1], index=None)
+queue = MemoryQueue(store=store, after_seconds=60)
+worker = LocalConsolidator(queue, create_consolidation_graph(Mem0(store=store)))
+worker.start()
+queue.submit("hello", config={"configurable": {"user_id": "ann", "thread_id": "t1"}})
+"""
+
+
+def test_a_script_ends_at_once_and_its_turn_waits_for_the_next_process(tmp_path: Path) -> None:
+    """No thread keeps it alive, and nothing that was submitted is lost (LangMem B14)."""
+    path = tmp_path / "memory.sqlite"
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(path)], check=False, capture_output=True, timeout=25
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    with FaissSqliteStore(path, index=None) as store:
+        queue = MemoryQueue(store=store)
+        (record,) = queue.pending()
+        model = Scripted([create("Ann said hello")])
+        graph = create_consolidation_graph(model=model, store=store)
+        worker = LocalConsolidator(queue, graph)
+        queue.flush()
+        assert worker.run_due() == 1
+        assert queue.ticket(record.id).status() == "done"
+        assert [item.value["content"] for item in store.search(HOME)] == ["Ann said hello"]
+        worker.close()
