@@ -6,6 +6,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -33,22 +35,14 @@ CHOSEN = (
 )
 
 
+@pytest.mark.timeout(120)
 def test_kit_reports_what_a_store_does(tmp_path: Path) -> None:
     """Known failures pass, a repaired one and a new one fail, missing capabilities are skipped."""
     (tmp_path / "test_store.py").write_text(MODULE)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-rA",
-        "-c",
-        "/dev/null",
-        "--tb=line",
-        f"--rootdir={tmp_path}",
-    ]
-    plain = [*command, "-p", "no:randomly", "-p", "no:cacheprovider", "-k", CHOSEN, str(tmp_path)]
-    out = subprocess.run(plain, capture_output=True, text=True, check=False).stdout
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
+    options = ["-q", "-rA", "--tb=line", "-p", "no:randomly", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, "-k", CHOSEN, "test_store.py"]
+    out = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
     assert "XFAIL test_store.py::TestFactory::test_l3_later_op" in out
     assert "[XPASS(strict)] no longer true" in out
     assert "FAILED test_store.py::TestFactory::test_expected_failures_name_tests" in out
