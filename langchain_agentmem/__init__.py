@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from langchain_agentmem.scopes import NamespaceTemplate as NamespaceTemplate
     from langchain_agentmem.stores.faiss_sqlite import FaissSqliteStore as FaissSqliteStore
     from langchain_agentmem.stores.open import open_store as open_store
+    from langchain_agentmem.surfaces.middleware import (
+        AgentMemoryMiddleware as AgentMemoryMiddleware,
+    )
     from langchain_agentmem.surfaces.tools import (
         create_manage_memory_tool as create_manage_memory_tool,
     )
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AgentMemoryError": "errors",
+    "AgentMemoryMiddleware": "surfaces.middleware",
     "ConfigurationError": "errors",
     "ConflictError": "errors",
     "FaissSqliteStore": "stores.faiss_sqlite",
@@ -48,6 +52,7 @@ _HOMES = {
 
 __all__ = [
     "AgentMemoryError",
+    "AgentMemoryMiddleware",
     "ConfigurationError",
     "ConflictError",
     "FaissSqliteStore",

@@ -53,5 +53,9 @@ class MemoryNotFoundError(AgentMemoryError, LookupError):
     """No memory with this key exists in this namespace."""
 
 
+class ModelCallError(AgentMemoryError, RuntimeError):
+    """The chat model failed; the memory is unchanged and the call can be retried."""
+
+
 class ConversationFormatError(AgentMemoryError, ValueError):
     """A file of conversations cannot be read as one of the supported formats."""

@@ -43,6 +43,26 @@ class Parameters:
             raise ConfigurationError(msg)
         return cls(**{**cls.presets[preset], **given})
 
+    def require(
+        self,
+        *,
+        least: Mapping[str, float] | None = None,
+        choices: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> None:
+        """Check values: numbers that are not below their least, texts that are one of a choice.
+
+        Raises:
+            ConfigurationError: One of them is wrong.
+        """
+        for name, bound in (least or {}).items():
+            if getattr(self, name) < bound:
+                msg = f"{name} must be {bound} or more, not {getattr(self, name)}."
+                raise ConfigurationError(msg)
+        for name, allowed in (choices or {}).items():
+            if getattr(self, name) not in allowed:
+                msg = f"{name} must be one of {allowed}, not {getattr(self, name)!r}."
+                raise ConfigurationError(msg)
+
 
 def context_schema(
     name: str, parameters: Parameters, variables: tuple[str, ...], preset: str

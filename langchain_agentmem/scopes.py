@@ -58,10 +58,12 @@ class Scope:
     Attributes:
         context: The runtime context: None, a mapping or any object with attributes.
         configurable: `config["configurable"]` of the call.
+        settings: Parameters given to the call itself; they win over both.
     """
 
     context: Any = None
     configurable: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, config: Mapping[str, Any] | None = None, context: Any = None) -> Self:  # noqa: ANN401 - any context type is allowed by LangGraph
@@ -69,14 +71,15 @@ class Scope:
         return cls(context, dict((config or {}).get("configurable") or {}))
 
     def resolve(self, name: str, default: Any = _MISSING) -> Any:  # noqa: ANN401 - values are the user's
-        """Look `name` up in the context, then in `configurable`, then take the default.
+        """Look `name` up in settings, context and `configurable`, then take the default.
 
         A value of None counts as not given, in the context as in the config.
 
         Raises:
             ConfigurationError: It is nowhere and there is no default.
         """
-        for found in (_read(self.context, name), self.configurable.get(name)):
+        places = (self.settings, self.context, self.configurable)
+        for found in (_read(place, name) for place in places):
             if found is not None:
                 return found
         if default is _MISSING:

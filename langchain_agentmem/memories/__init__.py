@@ -1,7 +1,27 @@
 """The architectures: one file each, which reads like its paper."""
 
+from langchain_agentmem.memories.a_mem import AMem
 from langchain_agentmem.memories.base import EVERYTHING, Memory
+from langchain_agentmem.memories.langmem import LangMem
+from langchain_agentmem.memories.mem0 import Mem0
 from langchain_agentmem.memories.rag import RAGMemory
+from langchain_agentmem.memories.short_term import BufferMemory, TokenBufferMemory, WindowMemory
 from langchain_agentmem.memories.state import ConsolidationReport, MemoryState, Recall
+from langchain_agentmem.memories.summary import SummaryBufferMemory, SummaryMemory
 
-__all__ = ["EVERYTHING", "ConsolidationReport", "Memory", "MemoryState", "RAGMemory", "Recall"]
+__all__ = [
+    "EVERYTHING",
+    "AMem",
+    "BufferMemory",
+    "ConsolidationReport",
+    "LangMem",
+    "Mem0",
+    "Memory",
+    "MemoryState",
+    "RAGMemory",
+    "Recall",
+    "SummaryBufferMemory",
+    "SummaryMemory",
+    "TokenBufferMemory",
+    "WindowMemory",
+]

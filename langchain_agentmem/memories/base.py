@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 
@@ -78,6 +79,8 @@ class Memory(ABC):
 
     architecture: ClassVar[str]
     """Label of this architecture's namespaces."""
+    remember_asks: ClassVar[bool] = True
+    """Whether `remember` asks the chat model, where there is one."""
     Parameters: ClassVar[type[Parameters]] = Parameters
 
     def __init__(
@@ -165,6 +168,7 @@ class Memory(ABC):
         context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
         limit: int | None = None,
         as_of: datetime | None = None,
+        **settings: Any,  # noqa: ANN401 - checked against the architecture's own fields
     ) -> Recall:
         """Recall what is relevant to a query.
 
@@ -174,11 +178,12 @@ class Memory(ABC):
             context: The runtime context, which wins over the config.
             limit: At most this many memories.
             as_of: Recall what was known and held at that time.
+            **settings: Parameters of the architecture, for this call only.
 
         Raises:
             ConfigurationError: The scope, the store or a parameter is missing or wrong.
         """
-        env = self.environment(config, context)
+        env = self.environment(config, context, settings)
         return run(self._recall_steps(query, limit, as_of), env)
 
     async def arecall(
@@ -189,9 +194,10 @@ class Memory(ABC):
         context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
         limit: int | None = None,
         as_of: datetime | None = None,
+        **settings: Any,  # noqa: ANN401 - checked against the architecture's own fields
     ) -> Recall:
         """Recall what is relevant to a query; the async twin of `recall`."""
-        env = self.environment(config, context)
+        env = self.environment(config, context, settings)
         return await arun(self._recall_steps(query, limit, as_of), env)
 
     def _recall_steps(
@@ -216,6 +222,7 @@ class Memory(ABC):
         *,
         config: RunnableConfig | None = None,
         context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+        **settings: Any,  # noqa: ANN401 - checked against the architecture's own fields
     ) -> list[MemoryOperation]:
         """Remember a piece of conversation.
 
@@ -223,6 +230,7 @@ class Memory(ABC):
             messages: New messages; a bare string is one message of the user.
             config: The call's config; its `configurable` names the scope.
             context: The runtime context, which wins over the config.
+            **settings: Parameters of the architecture, for this call only.
 
         Returns:
             What was done, applied or rejected.
@@ -231,7 +239,7 @@ class Memory(ABC):
             ConfigurationError: The scope, the store or a parameter is missing or wrong.
             ValueError: The messages hold no text, or a text that cannot be stored.
         """
-        return run(self._remember_steps(messages), self.environment(config, context))
+        return run(self._remember_steps(messages), self.environment(config, context, settings))
 
     async def aremember(
         self,
@@ -239,9 +247,11 @@ class Memory(ABC):
         *,
         config: RunnableConfig | None = None,
         context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+        **settings: Any,  # noqa: ANN401 - checked against the architecture's own fields
     ) -> list[MemoryOperation]:
         """Remember a piece of conversation; the async twin of `remember`."""
-        return await arun(self._remember_steps(messages), self.environment(config, context))
+        env = self.environment(config, context, settings)
+        return await arun(self._remember_steps(messages), env)
 
     def _remember_steps(self, messages: Conversation) -> Steps[list[MemoryOperation]]:
         if isinstance(messages, str) and not messages.strip():
@@ -380,14 +390,14 @@ class Memory(ABC):
     def _own(
         self, memory: StoredMemory, then: Callable[[tuple[str, ...], str], Steps[T]]
     ) -> Steps[T]:
-        scope = yield from Resolve(self.namespace)
+        scope = yield from self.scope()
         if memory.namespace[: len(scope)] != scope:
             msg = f"Memory {memory.key!r} lies in {memory.namespace}, outside of the scope {scope}."
             raise ConfigurationError(msg)
         return (yield from then(memory.namespace, memory.key))
 
     def _forget_steps(self, selector: Selector) -> Steps[list[MemoryOperation]]:
-        scope = yield from Resolve(self.namespace)
+        scope = yield from self.scope()
         cause = Cause(surface="forget")
         own = (*scope, self.architecture)
         if isinstance(selector, _Everything):
@@ -423,11 +433,17 @@ class Memory(ABC):
         self,
         config: RunnableConfig | None = None,
         context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+        settings: Mapping[str, Any] | None = None,
     ) -> Environment:
-        """Return what a call's steps run with; without arguments, the running graph's scope."""
+        """Return what a call's steps run with; without arguments, the running graph's scope.
+
+        Raises:
+            ConfigurationError: A setting is no parameter of the architecture.
+        """
+        self.Parameters.of(self.preset, **(settings or {}))
         given = config is not None or context is not None
         scope = Scope.of(config, context) if given else current_scope()
-        return self._environment(scope, running())
+        return self._environment(replace(scope, settings=dict(settings or {})), running())
 
     def node_environment(self, config: RunnableConfig) -> Environment:
         """Return what a graph node's steps run with."""

@@ -17,7 +17,7 @@ from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.items import MemoryOperation, StoredMemory, parse_timestamp
+from langchain_agentmem.items import MemoryOperation, StoredMemory
 from langchain_agentmem.memories.base import Memory
 from langchain_agentmem.messages import encodable, last_human_text
 from langchain_agentmem.parameters import Parameters, described
@@ -29,7 +29,7 @@ from langchain_agentmem.retrieval.rules import without_names
 from langchain_agentmem.steps import recall, turns
 from langchain_agentmem.steps.effects import Emit, Get, Now, Setting, Steps
 from langchain_agentmem.steps.flow import Flow, Step
-from langchain_agentmem.steps.recall import Moment, Pool
+from langchain_agentmem.steps.recall import Pool
 from langchain_agentmem.steps.turns import Log, Turn
 
 
@@ -95,6 +95,7 @@ class RAGMemory(Memory):
     """
 
     architecture: ClassVar[str] = "rag"
+    remember_asks: ClassVar[bool] = False
     Parameters: ClassVar[type[Parameters]] = RAGParameters
 
     def recall_flow(self) -> Flow:
@@ -110,7 +111,7 @@ class RAGMemory(Memory):
         """Rank the best matches of every level the call may read."""
         params: RAGParameters = yield from self.settings()
         query = encodable(state.get("query") or last_human_text(state.get("messages", [])))
-        moment = yield from _moment(state)
+        moment = yield from recall.moment_of(state)
         given = state.get("limit")
         limit = params.limit if given is None else given
         pools: list[Pool] = []
@@ -138,7 +139,7 @@ class RAGMemory(Memory):
         params: RAGParameters = yield from self.settings()
         if not params.neighbors:
             return {}
-        moment = yield from _moment(state)
+        moment = yield from recall.moment_of(state)
         hits = [StoredMemory.from_dict(each) for each in state["memories"]]
         seen = {(hit.namespace, hit.key) for hit in hits}
         together: list[StoredMemory] = []
@@ -201,10 +202,3 @@ class RAGMemory(Memory):
         gone = [op.key for op in erased if op.namespace == log.turns]
         if gone:
             yield from turns.drop_from_sessions(log, gone)
-
-
-def _moment(state: Mapping[str, Any]) -> Steps[Moment]:
-    """Return the time that this recall speaks of."""
-    if state.get("as_of"):
-        return Moment(parse_timestamp(state["as_of"]), past=True)
-    return Moment((yield from Now()))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Self
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels import UntrackedValue
@@ -48,8 +49,9 @@ class RememberInput(TypedDict, total=False):
 
 
 class RememberOutput(TypedDict, total=False):
-    """What a remember graph returns."""
+    """What a remember graph returns; `usage` counts its model calls and tokens."""
 
+    usage: Annotated[dict[str, Any], UntrackedValue]
     memory_operations: Annotated[list[dict[str, Any]], UntrackedValue]
 
 
@@ -79,9 +81,82 @@ class ConsolidationReport:
         calls: Model calls by purpose.
         input_tokens: Tokens the model read.
         output_tokens: Tokens the model wrote.
+        seconds: How long it took.
     """
 
     operations: list[MemoryOperation] = field(default_factory=list)
     calls: Mapping[str, int] = field(default_factory=dict)
     input_tokens: int = 0
     output_tokens: int = 0
+    seconds: float = 0.0
+
+    @property
+    def added(self) -> int:
+        """How many memories are new."""
+        return len(self._applied("ADD"))
+
+    @property
+    def updated(self) -> int:
+        """How many memories were changed under their key."""
+        return len(self._applied("UPDATE", "LINK"))
+
+    @property
+    def superseded(self) -> int:
+        """How many memories were closed by a successor."""
+        return sum(_status(op) == "superseded" for op in self._applied("DELETE"))
+
+    @property
+    def archived(self) -> int:
+        """How many memories were closed without a successor."""
+        return sum(_status(op) == "archived" for op in self._applied("DELETE"))
+
+    @property
+    def noop(self) -> int:
+        """How many proposals changed nothing because everything was known."""
+        return sum(op.event == "NOOP" and op.status != "rejected" for op in self.operations)
+
+    @property
+    def rejected(self) -> list[str]:
+        """Why proposals were rejected, one reason each."""
+        return [op.reason or "" for op in self.operations if op.status == "rejected"]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Self) -> Self:
+        """Return the report of both together."""
+        return replace(
+            self,
+            operations=[*self.operations, *other.operations],
+            calls=dict(Counter(self.calls) + Counter(other.calls)),
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            seconds=self.seconds + other.seconds,
+        )
+
+    def _applied(self, *events: str) -> list[MemoryOperation]:
+        return [op for op in self.operations if op.event in events and op.status == "applied"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON, the form reports have in graph state."""
+        return {
+            "operations": [op.to_dict() for op in self.operations],
+            "calls": dict(self.calls),
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` returned."""
+        operations = [MemoryOperation.from_dict(op) for op in data.get("operations", [])]
+        known = ("calls", "input_tokens", "output_tokens", "seconds")
+        given = {name: data[name] for name in known if name in data}
+        return cls(operations=operations, **given)
+
+
+def _status(op: MemoryOperation) -> str | None:
+    return op.after.status if op.after else None

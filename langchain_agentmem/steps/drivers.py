@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.steps.conditional import abatch, batch
-from langchain_agentmem.steps.effects import Ask, Composite, Effect, Embed, Steps, StoreCall
+from langchain_agentmem.steps.effects import Ask, Call, Composite, Effect, Embed, Steps, StoreCall
 from langchain_agentmem.steps.environment import Environment
 
 R = TypeVar("R")
@@ -63,16 +66,16 @@ async def arun(steps: Steps[R], env: Environment) -> R:
     return asked.result
 
 
-def _perform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401 - effects have different results
+def _perform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401, PLR0911 - one line an effect
     match effect:
         case Composite():
             return run(effect.steps(env), env)
         case StoreCall(ops, expect):
             return batch(env.the_store(), ops, expect)
         case Ask():
-            reply = env.runnable(effect).invoke(list(effect.messages))
-            env.ledger.count(effect.purpose, reply)
-            return reply
+            return env.received(effect, env.runnable(effect).invoke(list(effect.messages)))
+        case Call():
+            return _call(effect)
         case Embed(texts, query=True):
             return [env.the_embeddings().embed_query(text) for text in texts]
         case Embed(texts):
@@ -80,7 +83,7 @@ def _perform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401 - ef
     return env.perform_plain(effect)
 
 
-async def _aperform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401 - effects have different results
+async def _aperform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401, PLR0911 - as above
     match effect:
         case Composite():
             return await arun(effect.steps(env), env)
@@ -88,10 +91,30 @@ async def _aperform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN4
             return await abatch(env.the_store(), ops, expect)
         case Ask():
             reply = await env.runnable(effect).ainvoke(list(effect.messages))
-            env.ledger.count(effect.purpose, reply)
-            return reply
+            return env.received(effect, reply)
+        case Call():
+            return await _acall(effect)
         case Embed(texts, query=True):
             return [await env.the_embeddings().aembed_query(text) for text in texts]
         case Embed(texts):
             return await env.the_embeddings().aembed_documents(list(texts))
     return env.perform_plain(effect)
+
+
+def _call(call: Call) -> Any:  # noqa: ANN401 - the function is the user's
+    result = call.function(*call.arguments, **call.named)
+    if inspect.isawaitable(result):
+        if inspect.iscoroutine(result):
+            result.close()
+        name = getattr(call.function, "__name__", type(call.function).__name__)
+        msg = f"{name} is async: call the async twin (ainvoke, ...), or give a plain function."
+        raise ConfigurationError(msg)
+    return result
+
+
+async def _acall(call: Call) -> Any:  # noqa: ANN401 - the function is the user's
+    function = call.afunction or call.function
+    if inspect.iscoroutinefunction(function):
+        return await function(*call.arguments, **call.named)
+    result = await asyncio.to_thread(function, *call.arguments, **call.named)
+    return await result if inspect.isawaitable(result) else result

@@ -3,14 +3,14 @@
 `found = yield from Search(...)` gives a typed result; `found = yield Search(...)` gives the same
 value untyped, which is how a test drives a step by hand.
 
-There are few *primitive* effects, which the drivers perform (`StoreCall`, `Ask`, `Embed`, `Now`,
-`NewId`, `Draw`, `Emit`, `Resolve`, `Settings`, ...), and *composite* ones, which are written in
+There are few *primitive* effects, which the drivers perform (`StoreCall`, `Ask`, `Embed`, `Call`,
+`Now`, `NewId`, `Draw`, `Emit`, `Resolve`, `Settings`), and *composite* ones, which are written in
 terms of the primitive ones (`Search`, `Get`, `List`, `Namespaces`, `Write`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
@@ -87,7 +87,8 @@ class Ask(Effect[AIMessage]):
         purpose: Short name of the call, e.g. `"extract"`; calls and tokens are counted by it.
         tools: Tools or schemas to bind, in any form `bind_tools` takes.
         tool_choice: Passed on to `bind_tools` where the model must call a certain tool.
-        response_schema: JSON schema for the model's native structured output, where it has one.
+        response_schema: JSON schema of the reply. The model is bound to it by its own best means
+            (native structured output, or a tool call), as far as it has one.
     """
 
     messages: Sequence[BaseMessage]
@@ -100,6 +101,11 @@ class Ask(Effect[AIMessage]):
 @dataclass(frozen=True, slots=True)
 class HasModel(Effect[bool]):
     """Whether a chat model is configured."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName(Effect[str | None]):
+    """The name of the configured chat model, as far as it tells; None without a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +127,29 @@ class Embed(Effect[list[list[float]]]):
 
     texts: Sequence[str]
     query: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Effect[Any]):
+    """One call of a function that the user gave, such as an evaluator.
+
+    A blocking call runs the function as it is; an async one awaits it, or runs a plain function
+    in a thread, with the context of the call.
+
+    Attributes:
+        function: A plain or an async function.
+        arguments: Its positional arguments.
+        named: Its keyword arguments.
+        afunction: What async calls use instead of `function`.
+
+    Raises:
+        ConfigurationError: A blocking call met an async function.
+    """
+
+    function: Callable[..., Any]
+    arguments: Sequence[Any] = ()
+    named: Mapping[str, Any] = field(default_factory=dict)
+    afunction: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import logging
 import random
 import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -30,6 +30,7 @@ from langchain_agentmem.steps.effects import (
     Emit,
     HasModel,
     HasWiderSearch,
+    ModelName,
     NewId,
     Now,
     P,
@@ -65,6 +66,24 @@ def _chat_model(name: str) -> BaseChatModel:
     return init_chat_model(name)
 
 
+def _structured(model: BaseChatModel, schema: Mapping[str, Any]) -> Runnable[Any, Any]:
+    """Bind a model to a schema by its own means; one without any is asked in words alone."""
+    try:
+        return model.with_structured_output(dict(schema), include_raw=True)
+    except NotImplementedError:
+        return model
+
+
+def _name_of(model: BaseChatModel | str | None) -> str | None:
+    if model is None or isinstance(model, str):
+        return model
+    for attribute in ("model_name", "model", "model_id"):
+        found = getattr(model, attribute, None)
+        if isinstance(found, str) and found:
+            return found
+    return type(model).__name__
+
+
 @dataclass(slots=True)
 class Ledger:
     """Counts what a run of steps cost.
@@ -85,6 +104,16 @@ class Ledger:
         if usage := reply.usage_metadata:
             self.input_tokens += usage["input_tokens"]
             self.output_tokens += usage["output_tokens"]
+
+    def added_to(self, usage: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the counts, added to those of earlier steps, as plain JSON for graph state."""
+        before = usage or {}
+        calls = Counter(before.get("calls", {})) + self.calls
+        return {
+            "calls": dict(calls),
+            "input_tokens": before.get("input_tokens", 0) + self.input_tokens,
+            "output_tokens": before.get("output_tokens", 0) + self.output_tokens,
+        }
 
 
 @dataclass(slots=True, kw_only=True)
@@ -166,7 +195,7 @@ class Environment:
             raise ConfigurationError(msg)
         return self.store
 
-    def runnable(self, ask: Ask) -> Runnable[Any, AIMessage]:
+    def runnable(self, ask: Ask) -> Runnable[Any, Any]:
         """Return the model prepared for one call.
 
         Raises:
@@ -180,9 +209,14 @@ class Environment:
             choice = {"tool_choice": ask.tool_choice} if ask.tool_choice else {}
             return model.bind_tools(list(ask.tools), **choice)
         if ask.response_schema is not None:
-            schema = {"name": ask.purpose, "schema": dict(ask.response_schema), "strict": True}
-            return model.bind(response_format={"type": "json_schema", "json_schema": schema})
+            return _structured(model, ask.response_schema)
         return model
+
+    def received(self, ask: Ask, reply: Any) -> AIMessage:  # noqa: ANN401 - a message, or one in a dict
+        """Count a reply, and return it without what structured output has put around it."""
+        message: AIMessage = reply["raw"] if isinstance(reply, dict) else reply
+        self.ledger.count(ask.purpose, message)
+        return message
 
     def the_embeddings(self) -> Embeddings:
         """Return the embedding model: the one given, else the store's own.
@@ -203,10 +237,8 @@ class Environment:
             TypeError: It is not an effect this driver knows.
         """
         match effect:
-            case HasModel():
-                return self.model is not None
-            case HasWiderSearch():
-                return self.searches_exactly
+            case HasModel() | HasWiderSearch() | ModelName():
+                return self._tell(effect)
             case Now():
                 return self.clock()
             case NewId():
@@ -223,6 +255,15 @@ class Environment:
                 return self._settings(defaults, preset)
         msg = f"{effect!r} is not an effect the drivers know."
         raise TypeError(msg)
+
+    def _tell(self, effect: Effect[Any]) -> bool | str | None:
+        """Tell what this environment has."""
+        match effect:
+            case HasModel():
+                return self.model is not None
+            case HasWiderSearch():
+                return self.searches_exactly
+        return _name_of(self.model)
 
     def _settings(self, defaults: P, own_preset: str) -> P:
         preset = self.scope.resolve("preset", own_preset)

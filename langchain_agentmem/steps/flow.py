@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Steps
@@ -96,8 +96,9 @@ class Flow:
             input_schema=input_schema,
             output_schema=output_schema,
         )
+        counts = "usage" in get_type_hints(self.state)
         for step in self.steps:
-            builder.add_node(step.name, as_node(step.run, environment))
+            builder.add_node(step.name, as_node(step.run, environment, counts=counts))
             if step.route is None:
                 builder.add_edge(step.name, self._after(step, {}))
             else:
@@ -108,14 +109,30 @@ class Flow:
         return FlowGraph.of(builder.compile(name=name))
 
 
-def as_node(step: StepFunction, environment: EnvironmentOf) -> Runnable[Any, Any]:
-    """Turn a step into a graph node with a sync and an async path."""
+def as_node(
+    step: StepFunction, environment: EnvironmentOf, *, counts: bool = False
+) -> Runnable[Any, Any]:
+    """Turn a step into a graph node with a sync and an async path.
+
+    Args:
+        step: The step.
+        environment: Gives what a call runs with.
+        counts: Whether the state has a key `usage` that adds up model calls and tokens.
+    """
     from langchain_core.runnables import RunnableLambda
 
     def call(state: State, config: RunnableConfig) -> Update:
-        return run(step(state), environment(config))
+        env = environment(config)
+        return _counted(run(step(state), env), state, env, counts=counts)
 
     async def acall(state: State, config: RunnableConfig) -> Update:
-        return await arun(step(state), environment(config))
+        env = environment(config)
+        return _counted(await arun(step(state), env), state, env, counts=counts)
 
     return RunnableLambda(call, afunc=acall, name=getattr(step, "__name__", "step"))
+
+
+def _counted(update: Update, state: State, env: Environment, *, counts: bool) -> Update:
+    if not counts or not env.ledger.calls:
+        return update
+    return {**update, "usage": env.ledger.added_to(state.get("usage"))}

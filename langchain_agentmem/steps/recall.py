@@ -10,17 +10,27 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
-from langchain_agentmem.items import StoredMemory, to_timestamp
+from langchain_agentmem.items import StoredMemory, parse_timestamp, to_timestamp
 from langchain_agentmem.retrieval.context import Candidate, Session
 from langchain_agentmem.retrieval.fusion import normalize_dense, normalize_max
 from langchain_agentmem.retrieval.lexical import LexicalIndex
 from langchain_agentmem.retrieval.rank import Ranked, Weights, rank
 from langchain_agentmem.retrieval.text import query_terms, terms
 from langchain_agentmem.scopes import SEPARATOR, closed
-from langchain_agentmem.steps.effects import Emit, Get, HasWiderSearch, List, Ref, Search, Steps
+from langchain_agentmem.steps.effects import (
+    Emit,
+    Get,
+    HasWiderSearch,
+    List,
+    Now,
+    Ref,
+    Search,
+    Steps,
+)
 from langchain_agentmem.steps.turns import session_key
 
 
@@ -41,6 +51,13 @@ class Moment:
         if self.past:
             return when_said(memory) <= self.at and memory.item.holds_at(self.at)
         return memory.item.is_current(self.at)
+
+
+def moment_of(state: Mapping[str, Any]) -> Steps[Moment]:
+    """Return the time that a recall speaks of: `as_of` of its state, or now."""
+    if state.get("as_of"):
+        return Moment(parse_timestamp(state["as_of"]), past=True)
+    return Moment((yield from Now()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from langchain_agentmem.messages import (
     text_of,
     time_of,
 )
-from langchain_agentmem.rendering import is_rendered
+from langchain_agentmem.rendering import without_rendered
 from langchain_agentmem.retrieval.context import Session
 from langchain_agentmem.retrieval.text import index_text, terms
 from langchain_agentmem.steps import journal
@@ -99,13 +99,14 @@ class Turn:
     def of(cls, message: BaseMessage, position: int, thread: str, now: datetime) -> Self | None:
         """Read a message; None for one that says nothing.
 
-        System messages, tool results, empty messages and our own rendered memories say nothing.
+        System messages, tool results, empty messages and our own rendered memories say nothing;
+        a rendered block is taken out of what else a message says.
 
         Raises:
             ValueError: The text holds a lone surrogate, which no file can hold.
         """
-        text, speaker = text_of(message), speaker_of(message)
-        if speaker is None or not text.strip() or is_rendered(text):
+        text, speaker = without_rendered(text_of(message)), speaker_of(message)
+        if speaker is None or not text.strip():
             return None
         check_unicode(text)
         at = time_of(message) or now

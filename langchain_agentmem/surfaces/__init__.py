@@ -2,7 +2,13 @@
 
 - `recall_node`, `remember_node`: a memory's steps as nodes of your own graph.
 - `create_manage_memory_tool`, `create_search_memory_tool`: the model itself writes and searches.
+- `load_prompt_node`, `PromptMiddleware`: the active version of a learned prompt.
 - `create_memory_agent`: a whole agent that recalls, answers and remembers.
+- `AgentMemoryMiddleware`: any memory in one line of `create_agent`.
+- `WindowMiddleware`, `SummaryMiddleware`: bound what the model sees of a conversation.
+- `langchain_agentmem.surfaces.chains`: `memory=` of a classic chain (extra `[classic]`).
+- `MemoryRetriever`, `StoreChatMessageHistory`: for code that is neither chain nor agent.
+- `langchain_agentmem.surfaces.agent`: a whole agent that recalls, answers and remembers.
 """
 
 from __future__ import annotations
@@ -12,8 +18,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from langchain_agentmem.surfaces.agent import create_memory_agent as create_memory_agent
+    from langchain_agentmem.surfaces.context_middleware import (
+        SummaryMiddleware as SummaryMiddleware,
+    )
+    from langchain_agentmem.surfaces.context_middleware import WindowMiddleware as WindowMiddleware
+    from langchain_agentmem.surfaces.history import (
+        StoreChatMessageHistory as StoreChatMessageHistory,
+    )
+    from langchain_agentmem.surfaces.middleware import (
+        AgentMemoryMiddleware as AgentMemoryMiddleware,
+    )
     from langchain_agentmem.surfaces.nodes import recall_node as recall_node
     from langchain_agentmem.surfaces.nodes import remember_node as remember_node
+    from langchain_agentmem.surfaces.prompts import PromptMiddleware as PromptMiddleware
+    from langchain_agentmem.surfaces.prompts import load_prompt_node as load_prompt_node
+    from langchain_agentmem.surfaces.retriever import MemoryRetriever as MemoryRetriever
     from langchain_agentmem.surfaces.tools import (
         create_manage_memory_tool as create_manage_memory_tool,
     )
@@ -22,17 +41,31 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "PromptMiddleware": "prompts",
+    "AgentMemoryMiddleware": "middleware",
+    "MemoryRetriever": "retriever",
+    "StoreChatMessageHistory": "history",
+    "SummaryMiddleware": "context_middleware",
+    "WindowMiddleware": "context_middleware",
     "create_manage_memory_tool": "tools",
     "create_memory_agent": "agent",
     "create_search_memory_tool": "tools",
+    "load_prompt_node": "prompts",
     "recall_node": "nodes",
     "remember_node": "nodes",
 }
 
 __all__ = [
+    "AgentMemoryMiddleware",
+    "MemoryRetriever",
+    "PromptMiddleware",
+    "StoreChatMessageHistory",
+    "SummaryMiddleware",
+    "WindowMiddleware",
     "create_manage_memory_tool",
     "create_memory_agent",
     "create_search_memory_tool",
+    "load_prompt_node",
     "recall_node",
     "remember_node",
 ]

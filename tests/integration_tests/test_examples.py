@@ -15,6 +15,10 @@ EXPECTED = {
     "tools.py": "Ann is allergic to peanuts.",
     "create_agent.py": "created memory",
     "memory_agent.py": "a parrot called Pixel.",
+    "short_term.py": "From the archive: Fact 3: Rex has buried bone number 3 in the garden.",
+    "agent_middleware.py": "> What is my dog called?\nI was told:\n<memories>",
+    "chain_memory.py": "Human: This is turn 5.\nAI: I see 6 lines.",
+    "retriever.py": "My dog is called Rex.\n['Hello', 'Hello Ann']",
     "command_line.sh": "Erased 1 memory of Emily for good",
 }
 

@@ -30,9 +30,11 @@ FACT = "My sister Ingrid adopted a parrot called Pixel."
 QUESTION = "What is the name of my sister's parrot?"
 NODES = {
     "agent": {"recall:retrieve", "recall:assemble", "model", "tools", "remember:store_turns"},
+    "prompt_optimizer": {"collect", "assign_credit", "propose", "guard", "evaluate", "decide"},
     "rag_recall": {"retrieve", "add_neighbors", "assemble"},
     "rag_remember": {"split_turns", "store_turns"},
 }
+SETTINGS = {"prompt_optimizer": ("max_calls", 20)}
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -144,9 +146,10 @@ async def test_each_graph_has_a_form_and_a_drawing(client: LangGraphClient, name
     for part in ("input_schema", "output_schema", "state_schema", "context_schema"):
         assert schemas.get(part), part
     fields = (schemas["context_schema"] or {})["properties"]
-    assert {"user_id", "preset", "limit"} <= set(fields)
+    setting, default = SETTINGS.get(name, ("limit", 10))
+    assert {"user_id", "preset", setting} <= set(fields)
     assert all(field.get("description") for field in fields.values())
-    assert fields["limit"]["default"] == 10
+    assert fields[setting]["default"] == default
     drawing = await client.assistants.get_graph(assistant["assistant_id"], xray=True)
     assert NODES[name] <= {node["id"] for node in drawing["nodes"]}
     assert (

@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CONFIG = json.loads((ROOT / "langgraph.json").read_text("utf-8"))
 GRAPHS: dict[str, str] = CONFIG["graphs"]
+FORMS = {"prompt_optimizer": ("trajectories", "max_calls")}
 
 
 @pytest.fixture(params=sorted(GRAPHS))
@@ -34,9 +35,10 @@ def test_graphs_have_neither_store_nor_checkpointer(graph: Any) -> None:  # noqa
 
 def test_graphs_have_schemas_with_descriptions(graph: Any) -> None:  # noqa: ANN401 - a compiled graph
     """Studio has a form for input and context, each context field with a description."""
-    assert "messages" in graph.get_input_jsonschema()["properties"]
+    given, setting = FORMS.get(graph.name, ("messages", "limit"))
+    assert given in graph.get_input_jsonschema()["properties"]
     context = graph.get_context_jsonschema()["properties"]
-    assert {"user_id", "preset", "limit"} <= set(context)
+    assert {"user_id", "preset", setting} <= set(context)
     assert all(field.get("description") for field in context.values())
 
 
@@ -52,7 +54,7 @@ def test_importing_makes_no_file_and_reads_no_network(tmp_path: Path) -> None:
         "def refuse(*_, **__): raise AssertionError('network')\n"
         "socket.socket.connect = refuse\n"
         f"sys.path.insert(0, {str(ROOT)!r})\n"
-        "import graphs.agent, graphs.rag, graphs.store\n"
+        "import graphs.agent, graphs.prompt_optimizer, graphs.rag, graphs.store\n"
         "assert threading.active_count() == 1, threading.enumerate()\n"
     )
     environment = {

@@ -1,0 +1,16 @@
+"""Memory written in the background: a durable queue, a graph, and who runs it."""
+
+from langchain_agentmem.consolidation.executors import LocalConsolidator
+from langchain_agentmem.consolidation.graph import create_consolidation_graph
+from langchain_agentmem.consolidation.nodes import submit_node
+from langchain_agentmem.consolidation.queue import MemoryQueue, Ticket
+from langchain_agentmem.consolidation.records import Record
+
+__all__ = [
+    "LocalConsolidator",
+    "MemoryQueue",
+    "Record",
+    "Ticket",
+    "create_consolidation_graph",
+    "submit_node",
+]

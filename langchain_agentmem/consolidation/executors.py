@@ -1,0 +1,351 @@
+"""`LocalConsolidator`: works a queue off in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import logging
+import operator
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from langchain_agentmem.consolidation.graph import numbers
+from langchain_agentmem.consolidation.records import Record
+from langchain_agentmem.errors import ConfigurationError, ConflictError
+from langchain_agentmem.memories.state import ConsolidationReport
+from langchain_agentmem.steps.drivers import arun, run
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.store.base import BaseStore
+
+    from langchain_agentmem.consolidation.queue import MemoryQueue
+    from langchain_agentmem.steps.effects import Steps
+    from langchain_agentmem.steps.environment import Environment
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_SLEEP: Final = 1.0
+_SHORTEST_SLEEP: Final = 0.02
+_RENEWALS_PER_LEASE: Final = 3
+
+
+class _Job:
+    """A record that is being worked on; its lease is renewed from another thread or task."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.lock = threading.Lock()
+        self.alock = asyncio.Lock()
+
+
+class LocalConsolidator:
+    """Runs a consolidation graph over a queue's batches, in this process.
+
+    `start` works in the background: as a task of the running loop, or else in a daemon thread that
+    never keeps a program alive. `run_due` works off what is due now and returns. Several scopes
+    are worked on in parallel, never two batches of one scope.
+
+    Args:
+        queue: The queue.
+        graph: Any graph with `messages` and `record` in and `report` out, usually that of
+            `create_consolidation_graph`.
+        store: The store; without it the queue's, or the one of the run that submitted.
+        max_workers: How many scopes are worked on at once.
+        drain_at_exit: Work off everything, due or not, when the program ends (at most 10 s).
+
+    Example:
+        ```python
+        with LocalConsolidator(queue, create_consolidation_graph(memory)) as consolidator:
+            consolidator.start()
+            ...
+        ```
+    """
+
+    def __init__(
+        self,
+        queue: MemoryQueue,
+        graph: Any,  # noqa: ANN401 - any runnable graph
+        *,
+        store: BaseStore | None = None,
+        max_workers: int = 4,
+        drain_at_exit: bool = False,
+    ) -> None:
+        if max_workers < 1:
+            msg = f"max_workers must be 1 or more, not {max_workers}."
+            raise ConfigurationError(msg)
+        self.queue = queue
+        self.graph = graph
+        self.store = store if store is not None else queue.store
+        self.max_workers = max_workers
+        self._drain_at_exit = drain_at_exit
+        self._wake = threading.Event()
+        self._stopped = threading.Event()
+        self._jobs: dict[str, _Job] = {}
+        self._due: list[Record] = []
+        self._guard = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._task: asyncio.Task[None] | None = None
+        queue.on_submit.append(self._submitted)
+        atexit.register(self._at_exit)
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def _submitted(self, store: BaseStore) -> None:
+        if self.store is None:
+            self.store = store
+        self._wake.set()
+
+    def _env(self) -> Environment:
+        return self.queue.environment({}, store=self.store)
+
+    # --- working -----------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to work in the background; harmless twice."""
+        self._stopped.clear()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._loop, daemon=True)
+                self._thread.start()
+            return
+        if self._task is None or self._task.done():
+            self._task = loop.create_task(self._aloop())
+
+    def run_due(self) -> int:
+        """Work off everything that is due now, and return how many records that were."""
+        count = 0
+        while True:
+            count += self._begin_due()
+            with self._guard:
+                busy = bool(self._jobs)
+            if not busy:
+                return count
+            self._wait_a_little()
+
+    async def arun_due(self) -> int:
+        """Work off everything that is due now; the async twin of `run_due`."""
+        count, tasks = 0, set[asyncio.Task[None]]()
+        while True:
+            while len(tasks) < self.max_workers and (job := await self._aclaim()):
+                tasks.add(asyncio.create_task(self._awork(job)))
+                count += 1
+            if not tasks:
+                return count
+            _, tasks = await asyncio.wait(
+                tasks, timeout=self._renewal(), return_when=asyncio.FIRST_COMPLETED
+            )
+            await self._arenew()
+
+    def _loop(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                if self.store is not None:
+                    self._begin_due()
+            except Exception:  # fail-open border: the worker outlives a broken store
+                logger.exception("The queue could not be read; trying again.")
+            self._wait_a_little()
+
+    async def _aloop(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                if self.store is not None:
+                    await self.arun_due()
+            except Exception:  # fail-open border: as in _loop
+                logger.exception("The queue could not be read; trying again.")
+            await asyncio.sleep(_SHORTEST_SLEEP)
+
+    def _wait_a_little(self) -> None:
+        self._wake.wait(min(_LONGEST_SLEEP, self._renewal()))
+        self._wake.clear()
+        for job in self._current():
+            with job.lock:
+                if self._is_ageing(job.record):
+                    job.record = run(self.queue.renew_steps(job.record), self._env())
+
+    def _is_ageing(self, record: Record) -> bool:
+        """Tell whether a third of a lease has passed."""
+        if record.state != "running" or record.lease_until is None:
+            return False
+        left = (record.lease_until - self.queue.clock()).total_seconds()
+        return left < self.queue.lease_seconds - self._renewal()
+
+    def _renewal(self) -> float:
+        return self.queue.lease_seconds / _RENEWALS_PER_LEASE
+
+    def _current(self) -> list[_Job]:
+        with self._guard:
+            return list(self._jobs.values())
+
+    async def _arenew(self) -> None:
+        for job in self._current():
+            async with job.alock:
+                if self._is_ageing(job.record):
+                    job.record = await arun(self.queue.renew_steps(job.record), self._env())
+
+    def _begin_due(self) -> int:
+        count = 0
+        while len(self._current()) < self.max_workers:
+            record = run(self._claim(), self._env())
+            if record is None:
+                break
+            job = self._take(record)
+            threading.Thread(target=self._work, args=(job,), daemon=True).start()
+            count += 1
+        return count
+
+    async def _aclaim(self) -> _Job | None:
+        record = await arun(self._claim(), self._env())
+        return self._take(record) if record else None
+
+    def _claim(self) -> Steps[Record | None]:
+        """Take the next due record of a scope that is not being worked on here.
+
+        The queue is read again only when what it last told is used up.
+        """
+        busy = {job.record.scope for job in self._current()}
+        free = [record for record in self._due if record.scope not in busy]
+        if not free:
+            self._due = yield from self.queue.due_steps()
+            free = [record for record in self._due if record.scope not in busy]
+        for record in free:
+            self._due.remove(record)
+            taken = yield from self.queue.take_steps(record)
+            if taken is not None:
+                return taken
+        return None
+
+    def _take(self, record: Record) -> _Job:
+        job = _Job(record)
+        with self._guard:
+            self._jobs[record.id] = job
+        return job
+
+    def _release(self, job: _Job) -> None:
+        with self._guard:
+            self._jobs.pop(job.record.id, None)
+        self._wake.set()
+
+    def _work(self, job: _Job) -> None:
+        try:
+            reports = [self._graph().invoke(*call[0], **call[1]) for call in self._calls(job)]
+            with job.lock:
+                done = self.queue.done_steps(job.record, _total(reports))
+                job.record = run(done, self._env())
+        except Exception as error:  # noqa: BLE001 - fail-open border: kept in the record
+            with job.lock:
+                job.record = run(self._failed(job.record, error), self._env())
+        finally:
+            self._release(job)
+
+    async def _awork(self, job: _Job) -> None:
+        try:
+            reports = [await self._graph().ainvoke(*c[0], **c[1]) for c in self._calls(job)]
+            job.record = await arun(self.queue.done_steps(job.record, _total(reports)), self._env())
+        except Exception as error:  # noqa: BLE001 - fail-open border: kept in the record
+            async with job.alock:
+                job.record = await arun(self._failed(job.record, error), self._env())
+        finally:
+            self._release(job)
+
+    def _failed(self, record: Record, error: Exception) -> Steps[Record]:
+        logger.warning("Consolidation of %s failed: %s", record.id, type(error).__name__)
+        try:
+            return (yield from self.queue.failed_steps(record, error))
+        except ConflictError:
+            logger.warning("Record %s was erased or taken over meanwhile.", record.id)
+            return record
+
+    def _graph(self) -> Any:  # noqa: ANN401 - any runnable graph
+        if self.store is None or getattr(self.graph, "store", None) is not None:
+            return self.graph
+        return self.graph.copy(update={"store": self.store})
+
+    def _calls(self, job: _Job) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+        """Return the graph calls a record needs: one for each part of it, in order."""
+        record = job.record
+        configurable = dict(record.config.get("configurable", {}))
+        context = dict(record.config.get("context", {}))
+        config: RunnableConfig = {"configurable": {**configurable, **context}}
+        known = _context_for(self.graph, context)
+        size = self.queue.max_messages_per_run
+        parts = [record.messages[at : at + size] for at in range(0, len(record.messages), size)]
+        return [
+            (
+                ({"record": record.changed(messages=part).to_value()}, config),
+                {"context": known} if known else {},
+            )
+            for part in parts
+        ]
+
+    # --- ending ------------------------------------------------------------------------------
+
+    def close(self, *, wait: bool = True, drain: bool = False, timeout: float = 10) -> None:
+        """Stop working. What waits stays queued and keeps its due time.
+
+        Args:
+            wait: Let what is being worked on come to its end.
+            drain: Work off everything that waits first, due or not.
+            timeout: The longest to wait, in seconds.
+        """
+        self._stopped.set()
+        self._wake.set()
+        if self._submitted in self.queue.on_submit:
+            self.queue.on_submit.remove(self._submitted)
+        atexit.unregister(self._at_exit)
+        until = time.monotonic() + timeout
+        if drain and self.store is not None:
+            run(self.queue.flush_steps(), self._env())
+            self._begin_due()
+        while (wait or drain) and time.monotonic() < until:
+            if not self._current() and not (drain and self._begin_due()):
+                break
+            time.sleep(_SHORTEST_SLEEP)
+
+    async def aclose(self, *, drain: bool = False, timeout: float = 10) -> None:  # noqa: ASYNC109 - as in close
+        """Stop working; the async twin of `close`."""
+        self._stopped.set()
+        async with asyncio.timeout(timeout):
+            if self._task is not None:
+                await self._task
+            if drain and self.store is not None:
+                await arun(self.queue.flush_steps(), self._env())
+                await self.arun_due()
+        self.close(wait=False)
+
+    def _at_exit(self) -> None:
+        self.close(wait=self._drain_at_exit, drain=self._drain_at_exit)
+
+
+def _context_for(graph: object, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a context the graph's schema knows."""
+    schema = getattr(graph, "context_schema", None)
+    if is_dataclass(schema):
+        names = {each.name for each in fields(schema)}
+        return {name: value for name, value in context.items() if name in names}
+    return dict(context) if schema is not None else {}
+
+
+def _total(outputs: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the sum of the reports of a record's parts, in numbers."""
+    reports = [ConsolidationReport.from_dict(each.get("report") or {}) for each in outputs]
+    return numbers(reduce(operator.add, reports, ConsolidationReport()))

@@ -1,0 +1,158 @@
+"""The consolidation graph: from a waiting batch of turns to memory, visibly, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from langchain_core.messages import AnyMessage
+from langgraph.channels import UntrackedValue
+from langgraph.graph.message import add_messages
+from typing_extensions import TypedDict
+
+from langchain_agentmem.consolidation.records import Record
+from langchain_agentmem.memories.langmem import LangMem
+from langchain_agentmem.memories.state import ConsolidationReport
+from langchain_agentmem.steps.effects import Emit, Now, Steps
+from langchain_agentmem.steps.flow import as_node
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+    from langchain_agentmem.memories.base import Memory
+
+
+class ConsolidationState(TypedDict, total=False):
+    """State of the consolidation graph.
+
+    Attributes:
+        messages: The conversation; from the queue's batch where there is a queue.
+        record: The queue's record, in JSON, if this run was given one or claimed one.
+        report: What was done.
+    """
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    record: Annotated[dict[str, Any] | None, UntrackedValue]
+    started_at: Annotated[Any, UntrackedValue]
+    spent: Annotated[dict[str, Any], UntrackedValue]
+    memory_operations: Annotated[list[dict[str, Any]], UntrackedValue]
+    operations: Annotated[list[dict[str, Any]], UntrackedValue]
+    usage: Annotated[dict[str, Any], UntrackedValue]
+    report: Annotated[dict[str, Any], UntrackedValue]
+
+
+class ConsolidationInput(TypedDict, total=False):
+    """What the graph is given: a conversation, a record, or nothing."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    record: Annotated[dict[str, Any] | None, UntrackedValue]
+
+
+class ConsolidationOutput(TypedDict, total=False):
+    """What the graph returns."""
+
+    report: Annotated[dict[str, Any], UntrackedValue]
+
+
+def create_consolidation_graph(
+    memory: Memory | None = None,
+    **options: Any,  # noqa: ANN401 - LangMem's own
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Build a graph that makes conversations into memory.
+
+    Its nodes are `load_messages`, the memory's own `remember` and `consolidate` graphs, and
+    `report`. Added as the last node of your own graph it works on the state's `messages`; run by
+    a `LocalConsolidator` it works on the queue's batches.
+
+    Args:
+        memory: The architecture that remembers. Without one, `LangMem` with `options`.
+        **options: Options of `LangMem`: `model, namespace, store, schemas, instructions,
+            enable_inserts, enable_updates, enable_deletes, query_limit`, ...
+
+    Returns:
+        A graph without store and checkpointer; its output is `report`, a
+        `ConsolidationReport.to_dict()`.
+
+    Example:
+        ```python
+        graph = create_consolidation_graph(model="openai:gpt-4o-mini", store=store)
+        graph.invoke({"messages": [("user", "I moved to Rome.")]}, {"configurable": ann})
+        ```
+    """
+    from langgraph.graph import END, START, StateGraph
+
+    chosen = memory if memory is not None else LangMem(**options)
+    builder: StateGraph[Any, Any, Any, Any] = StateGraph(
+        ConsolidationState,
+        context_schema=chosen.context_schema(),
+        input_schema=ConsolidationInput,
+        output_schema=ConsolidationOutput,
+    )
+    env = chosen.node_environment
+    builder.add_node("load_messages", as_node(_load_messages, env))
+    builder.add_node("remember", chosen.remember_graph())
+    builder.add_node("collect", as_node(_collect, env))
+    builder.add_node("report", as_node(_report, env))
+    builder.add_edge(START, "load_messages")
+    builder.add_edge("load_messages", "remember")
+    builder.add_edge("remember", "collect")
+    background = chosen.consolidate_graph()
+    if background is None:
+        builder.add_edge("collect", "report")
+    else:
+        builder.add_node("consolidate", background)
+        builder.add_edge("collect", "consolidate")
+        builder.add_edge("consolidate", "report")
+    builder.add_edge("report", END)
+    return builder.compile(name="consolidate")
+
+
+def _load_messages(state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+    """Take the messages of the record, if the run is about one."""
+    now = yield from Now()
+    update: dict[str, Any] = {"started_at": now, "operations": [], "usage": {}}
+    given = state.get("record")
+    if given is None:
+        return update
+    return {**update, "messages": Record.from_dict(given).conversation()}
+
+
+def _collect(state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+    """Put what was remembered aside, before the background work reports its own."""
+    yield from ()
+    return {
+        "operations": state.get("memory_operations") or [],
+        "spent": state.get("usage") or {},
+        "memory_operations": [],
+        "usage": {},
+    }
+
+
+def _report(state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+    """Sum up."""
+    now = yield from Now()
+    remembered = ConsolidationReport.from_dict(
+        {**state["spent"], "operations": state["operations"]}
+    )
+    background = ConsolidationReport.from_dict(
+        {**(state.get("usage") or {}), "operations": state.get("memory_operations") or []}
+    )
+    report = replace(remembered + background, seconds=(now - state["started_at"]).total_seconds())
+    yield from Emit("consolidated", numbers(report))
+    return {"report": report.to_dict()}
+
+
+def numbers(report: ConsolidationReport) -> dict[str, Any]:
+    """Return a report without any text of a memory: counts, reasons, calls, tokens, seconds."""
+    return {
+        "added": report.added,
+        "updated": report.updated,
+        "superseded": report.superseded,
+        "archived": report.archived,
+        "noop": report.noop,
+        "rejected": [{"reason": reason} for reason in report.rejected],
+        "calls": dict(report.calls),
+        "tokens": report.tokens,
+        "seconds": report.seconds,
+    }

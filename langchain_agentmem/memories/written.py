@@ -1,0 +1,136 @@
+"""`WrittenMemory`: what memories whose content a model writes have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from langchain_core.messages import AnyMessage
+from langgraph.channels import UntrackedValue
+from langgraph.graph.message import add_messages
+from typing_extensions import TypedDict
+
+from langchain_agentmem.items import StoredMemory, parse_timestamp
+from langchain_agentmem.memories.base import Memory
+from langchain_agentmem.messages import last_human_text
+from langchain_agentmem.rendering import render_line, render_memories
+from langchain_agentmem.retrieval.budget import count_tokens, fit
+from langchain_agentmem.steps import turns
+from langchain_agentmem.steps.effects import Emit, HasModel, Now, Steps
+from langchain_agentmem.steps.flow import END, Flow, Step
+from langchain_agentmem.steps.intake import Redact, hear, redacted, turns_of
+from langchain_agentmem.steps.recall import Moment
+from langchain_agentmem.steps.turns import Log
+
+
+class RecallState(TypedDict, total=False):
+    """State of a recall graph; nothing of it but the conversation enters a checkpoint."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    query: Annotated[str, UntrackedValue]
+    limit: Annotated[int | None, UntrackedValue]
+    as_of: Annotated[str | None, UntrackedValue]
+    memories: Annotated[list[dict[str, Any]], UntrackedValue]
+    memory_context: Annotated[str, UntrackedValue]
+    tokens: Annotated[int, UntrackedValue]
+
+
+class WriteState(TypedDict, total=False):
+    """State of a remember graph, to be extended by each architecture."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    turns: Annotated[list[dict[str, Any]], UntrackedValue]
+    model_ready: Annotated[bool, UntrackedValue]
+    usage: Annotated[dict[str, Any], UntrackedValue]
+    memory_operations: Annotated[list[dict[str, Any]], UntrackedValue]
+
+
+class WrittenMemory(Memory):
+    """Base of memories whose content a chat model writes.
+
+    Without a model the turns are stored word for word, `no_model_configured` is emitted, and
+    nothing else is done.
+
+    Args:
+        redact: Called with every text before it is shown to the model or stored; returns what may
+            be kept of it, None for nothing.
+        **given: As for `Memory`.
+    """
+
+    def __init__(self, *, redact: Redact | None = None, **given: Any) -> None:  # noqa: ANN401 - Memory's own
+        super().__init__(**given)
+        self.redact = redact
+
+    @abstractmethod
+    def write_steps(self) -> tuple[Step, ...]:
+        """Return the steps from `turns` to `memory_operations`, in the paper's order."""
+
+    def _flow(self, state: type) -> Flow:
+        """Return `listen`, then the own steps, or `keep_verbatim` without a model."""
+        own = self.write_steps()
+        first = own[0].name
+
+        def route(update: Mapping[str, Any]) -> str:
+            if not update["turns"]:
+                return END
+            return first if update["model_ready"] else "keep_verbatim"
+
+        return Flow(
+            Step("listen", self._listen, route=route, to=(first, "keep_verbatim", END)),
+            Step("keep_verbatim", self._keep_verbatim, route=lambda _: END, to=(END,)),
+            *own,
+            state=state,
+        )
+
+    def _needs_model(self) -> Steps[bool]:
+        """Tell whether this call needs a model; an architecture may have modes that do not."""
+        yield from ()
+        return True
+
+    def _listen(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+        """Take what may be remembered of the messages."""
+        said = yield from hear(state.get("messages", []), self.redact)
+        ready = (yield from HasModel()) or not (yield from self._needs_model())
+        return {
+            "turns": [turn.to_dict() for turn in said],
+            "model_ready": ready,
+            "memory_operations": [],
+        }
+
+    def _keep_verbatim(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+        """Store the turns word for word, since there is no model to write anything."""
+        yield from Emit("no_model_configured", {"architecture": self.architecture})
+        operations = yield from turns.store_turns((yield from self.log()), turns_of(state["turns"]))
+        return {"memory_operations": [op.to_dict() for op in operations]}
+
+    def log(self) -> Steps[Log]:
+        """Return where turns are kept word for word."""
+        return Log((*(yield from self.scope()), self.architecture))
+
+    def clean(self, text: str) -> str:
+        """Return what may be stored of a text a model wrote."""
+        return redacted(text.strip(), self.redact).strip()
+
+
+def query_of(state: Mapping[str, Any]) -> str:
+    """Return what a recall asks: its query, else the user's last message."""
+    return str(state.get("query") or last_human_text(state.get("messages", [])))
+
+
+def moment_of(state: Mapping[str, Any]) -> Steps[Moment]:
+    """Return the time a recall speaks of."""
+    if state.get("as_of"):
+        return Moment(parse_timestamp(state["as_of"]), past=True)
+    return Moment((yield from Now()))
+
+
+def assembled(found: list[StoredMemory], max_tokens: int) -> dict[str, Any]:
+    """Return the state update of recalled memories: cut to the budget, and rendered."""
+    kept = fit(found, max_tokens, text=render_line)
+    text = render_memories(kept)
+    return {
+        "memories": [each.to_dict() for each in kept],
+        "memory_context": text,
+        "tokens": count_tokens(text),
+    }

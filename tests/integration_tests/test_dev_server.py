@@ -1,0 +1,129 @@
+"""The prompt optimizer on a real LangGraph development server, with a scripted model."""
+
+import importlib.util
+import json
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+if importlib.util.find_spec("langgraph_api") is None:
+    pytest.skip("the extra 'studio' is not installed", allow_module_level=True)
+
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
+
+from tests.integration_tests.test_studio import ROOT, Server, start, stop
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+GRAPH = '''
+"""An optimizer whose model follows a script and whose evaluator blocks, as users' functions do."""
+
+import time
+
+from langchain_agentmem.prompt_optimizer import create_prompt_optimizer_graph
+from langchain_agentmem.testing import ScriptedChatModel
+
+ANSWER = {"update_prompt": True, "new_prompt": "Answer {q} in one sentence."}
+
+
+def evaluator(text, example):
+    time.sleep(0.01)
+    return float("one sentence" in text)
+
+
+graph = create_prompt_optimizer_graph(
+    ScriptedChatModel(replies=lambda _: ANSWER),
+    prompts={"name": "support", "prompt": "Answer {q}."},
+    strategy="prompt_memory",
+    evaluator=evaluator,
+    examples=[1, 2, 3],
+)
+'''
+TALKS: list[Any] = [
+    {"id": str(number), "messages": [{"role": "user", "content": f"Question {number}"}]}
+    for number in range(3)
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server on the project's graphs and one more."""
+    folder = tmp_path_factory.mktemp("project")
+    shutil.copytree(ROOT / "graphs", folder / "graphs")
+    (folder / "graphs" / "scripted.py").write_text(GRAPH, "utf-8")
+    config = json.loads((ROOT / "langgraph.json").read_text("utf-8"))
+    config["graphs"]["scripted"] = "./graphs/scripted.py:graph"
+    (folder / "langgraph.json").write_text(json.dumps(config), "utf-8")
+    running = start(folder)
+    yield running
+    stop(running)
+
+
+@pytest.fixture
+async def client(server: Server) -> AsyncIterator[LangGraphClient]:
+    """A client of the server."""
+    async with get_client(url=server.url) as connected:
+        yield connected
+
+
+async def test_optimizer_without_a_model_says_so(client: LangGraphClient) -> None:
+    """The project's own graph runs without a key, changes nothing, and reports why."""
+    result: Any = await client.runs.wait(
+        None, "prompt_optimizer", input={"trajectories": TALKS}, context={"user_id": "ann"}
+    )
+    assert result["report"][0]["reason"] == "no model is configured"
+    assert result["calls"] == 0
+
+
+async def test_approval_in_the_middle_of_a_run(client: LangGraphClient) -> None:
+    """The run stops with the diff, goes on with a person's answer, and the version is stored."""
+    thread = (await client.threads.create())["thread_id"]
+    context = {"user_id": "bea", "approval": "interrupt"}
+    await client.runs.wait(thread, "scripted", input={"trajectories": TALKS}, context=context)
+    state = await client.threads.get_state(thread)
+    (task,) = [each for each in state["tasks"] if each["interrupts"]]
+    assert task["name"] == "decide"
+    assert "+Answer {q} in one sentence." in task["interrupts"][0]["value"]["diff"]
+    result: Any = await client.runs.wait(
+        thread, "scripted", command={"resume": "accept"}, context=context
+    )
+    assert result["report"][0]["decision"] == "accepted"
+    home = ("memories", "bea", "prompts", "support")
+    stored: Any = await client.store.get_item(home, "2")
+    assert stored["value"]["content"]["text"] == "Answer {q} in one sentence."
+
+
+async def test_a_parameter_of_the_form_changes_the_run(client: LangGraphClient) -> None:
+    """What is set in the context's form holds for that run: a dry run writes nothing."""
+    result: Any = await client.runs.wait(
+        None,
+        "scripted",
+        input={"trajectories": TALKS},
+        context={"user_id": "cid", "approval": "never"},
+    )
+    assert result["report"][0]["decision"] == "would_be_accepted"
+    names = await client.store.list_namespaces(prefix=["memories", "cid"])
+    assert names["namespaces"] == []
+
+
+async def test_steps_are_streamed_and_nothing_blocks_the_loop(
+    client: LangGraphClient, server: Server
+) -> None:
+    """Every step is seen as it runs, a blocking evaluator included, and no log line complains."""
+    seen = []
+    async for part in client.runs.stream(
+        None,
+        "scripted",
+        input={"trajectories": TALKS},
+        context={"user_id": "dan"},
+        stream_mode=["updates", "custom"],
+    ):
+        if part.event == "updates":
+            seen += list(part.data)
+    steps = ["collect", "assign_credit", "propose", "guard", "evaluate", "decide", "commit"]
+    assert seen == [*steps, "report"]
+    log = server.log.read_text("utf-8", "replace").splitlines()
+    assert not [line for line in log if "BlockingError" in line or "[error" in line]
