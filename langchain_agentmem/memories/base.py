@@ -7,12 +7,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from langgraph.store.base import BaseStore
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.items import Cause, MemoryOperation, StoredMemory, to_timestamp
+from langchain_agentmem.memories.forgetting import EVERYTHING as EVERYTHING
+from langchain_agentmem.memories.forgetting import Everything, cleaning, select
+from langchain_agentmem.memories.forgetting import Selector as Selector
 from langchain_agentmem.memories.state import (
     ConsolidationReport,
     Recall,
@@ -23,10 +26,10 @@ from langchain_agentmem.memories.state import (
 )
 from langchain_agentmem.messages import to_messages
 from langchain_agentmem.parameters import Parameters, context_schema
-from langchain_agentmem.scopes import NamespaceTemplate, Scope, closed, current_scope, running
+from langchain_agentmem.scopes import NamespaceTemplate, Scope, current_scope, running
 from langchain_agentmem.steps import journal
 from langchain_agentmem.steps.drivers import arun, run
-from langchain_agentmem.steps.effects import List, Resolve, Settings, Steps
+from langchain_agentmem.steps.effects import Call, Resolve, Settings, Steps
 from langchain_agentmem.steps.environment import Clock, Environment, Ledger, utc_now
 
 if TYPE_CHECKING:
@@ -40,19 +43,7 @@ if TYPE_CHECKING:
     from langchain_agentmem.steps.flow import Flow
 
 Template: TypeAlias = "tuple[str, ...] | str | NamespaceTemplate"
-Selector: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | _Everything"
 T = TypeVar("T")
-
-
-class _Everything:
-    """The selector of a whole scope."""
-
-    def __repr__(self) -> str:
-        return "EVERYTHING"
-
-
-EVERYTHING: Final = _Everything()
-"""Selects every memory of the scope: `memory.forget(EVERYTHING, config=config)`."""
 
 
 class Memory(ABC):
@@ -293,6 +284,7 @@ class Memory(ABC):
         *,
         config: RunnableConfig | None = None,
         context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+        vacuum: bool = False,
     ) -> list[MemoryOperation]:
         """Erase memories for good, everywhere: items, closed items, index, counters and journal.
 
@@ -302,11 +294,21 @@ class Memory(ABC):
             selector: A key, several keys, a filter on the stored values, or `EVERYTHING`.
             config: The call's config; its `configurable` names the scope.
             context: The runtime context, which wins over the config.
+            vacuum: Whether to rewrite the store's file, which takes as long as the file is big:
+                no byte of the forgotten text stays in it, its `-wal` and `-shm`; backups made
+                earlier are outside. Without it freed pages are overwritten over time
+                (`secure_delete`), but until then remains may lie in the log and in freed pages.
 
         Returns:
             One applied `DELETE` for each memory that is gone.
+
+        Raises:
+            ConfigurationError: `vacuum` with a store that has no `vacuum()`; nothing was erased.
+            ValueError: The filter selects by nothing; nothing was erased.
+            StorageError: `vacuum` had to wait too long for other readers of the file.
         """
-        return run(self._forget_steps(selector), self.environment(config, context))
+        env = self.environment(config, context)
+        return run(self._forget_steps(selector, cleaning(env.the_store(), vacuum=vacuum)), env)
 
     async def aforget(
         self,
@@ -314,9 +316,12 @@ class Memory(ABC):
         *,
         config: RunnableConfig | None = None,
         context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
+        vacuum: bool = False,
     ) -> list[MemoryOperation]:
         """Erase memories for good, everywhere; the async twin of `forget`."""
-        return await arun(self._forget_steps(selector), self.environment(config, context))
+        env = self.environment(config, context)
+        clean = cleaning(env.the_store(), vacuum=vacuum)
+        return await arun(self._forget_steps(selector, clean), env)
 
     def history(
         self,
@@ -396,38 +401,23 @@ class Memory(ABC):
             raise ConfigurationError(msg)
         return (yield from then(memory.namespace, memory.key))
 
-    def _forget_steps(self, selector: Selector) -> Steps[list[MemoryOperation]]:
+    def _forget_steps(self, selector: Selector, clean: Call | None) -> Steps[list[MemoryOperation]]:
+        erased = yield from self._erase(selector)
+        if clean is not None:
+            yield from clean
+        return erased
+
+    def _erase(self, selector: Selector) -> Steps[list[MemoryOperation]]:
         scope = yield from self.scope()
         cause = Cause(surface="forget")
         own = (*scope, self.architecture)
-        if isinstance(selector, _Everything):
+        if isinstance(selector, Everything):
             erased = yield from journal.erase_below(own, cause=cause)
             bare = yield from journal.erase_below(scope, exact=True, cause=cause)
             return erased + bare
-        refs = yield from self._select(selector, scope, own)
-        erased = yield from journal.erase(refs, cause=cause)
+        erased = yield from journal.erase((yield from select(selector, scope, own)), cause=cause)
         yield from self.on_erased(erased)
         return erased
-
-    def _select(
-        self,
-        selector: str | Sequence[str] | Mapping[str, Any],
-        scope: tuple[str, ...],
-        own: tuple[str, ...],
-    ) -> Steps[list[tuple[tuple[str, ...], str]]]:
-        homes = [*(yield from journal.homes(own)), scope]
-        if isinstance(selector, Mapping):
-            if not selector:
-                msg = "An empty filter selects nothing on purpose; use EVERYTHING for a scope."
-                raise ValueError(msg)
-            refs = []
-            for home in homes:
-                for lying in (home, closed(home)):
-                    found = yield from List(lying, filter=selector)
-                    refs += [(home, each.key) for each in found]
-            return list(dict.fromkeys(refs))
-        keys = [selector] if isinstance(selector, str) else list(selector)
-        return [(home, key) for key in dict.fromkeys(keys) for home in homes]
 
     def environment(
         self,

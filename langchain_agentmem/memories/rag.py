@@ -33,8 +33,8 @@ from langchain_agentmem.steps.flow import Flow, Step
 from langchain_agentmem.steps.recall import Pool
 from langchain_agentmem.steps.turns import Log, Turn
 
-_LONGEST_SHARE: Final = 4
-"""One memory may take this part of the token budget before only an excerpt of it is shown."""
+_SHOWN_WHOLE: Final = 300
+"""Up to so many tokens, or half of the budget, or a quarter of a large one, a memory is whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +166,7 @@ class RAGMemory(Memory):
         params: RAGParameters = yield from self.settings()
         found = [StoredMemory.from_dict(each) for each in state["memories"]]
         asked = set(query_terms(_question(state)))
-        longest = max(params.max_tokens // _LONGEST_SHARE, 1)
+        longest = max(params.max_tokens // 4, min(params.max_tokens // 2, _SHOWN_WHOLE), 1)
         shown = [(each, excerpt(each.text, asked, longest)) for each in found]
         kept = fit(shown, params.max_tokens, text=lambda pair: render_line(*pair))
         if len(kept) < len(found):

@@ -13,7 +13,7 @@ _PIECES: Final = re.compile(
 )
 _LETTERS_PER_TOKEN: Final = 6
 _DIGITS_PER_TOKEN: Final = 3
-_LETTERS_PER_EXCERPT_TOKEN: Final = 2  # so that an excerpt in any script stays near its budget
+_MOST_LETTERS_PER_TOKEN: Final = 8  # a longer text is over its budget in any script
 _LEFT_OUT: Final = "[…]"
 
 
@@ -79,8 +79,12 @@ def excerpt(text: str, query: Collection[str], max_tokens: int) -> str:
     Returns:
         The best part, with an ellipsis in brackets where something is left out.
     """
-    size = max_tokens * _LETTERS_PER_EXCERPT_TOKEN
-    if len(text) <= size:
+    sample = text[: max_tokens * _MOST_LETTERS_PER_TOKEN]
+    tokens = count_tokens(sample)
+    if len(sample) == len(text) and tokens <= max_tokens:
+        return text
+    size = max(len(sample) * max_tokens // max(tokens, 1), 2)
+    if size >= len(text):
         return text
     step = size // 2
     starts = range(0, max(len(text) - size, 0) + step, step)

@@ -109,7 +109,11 @@ class Database:
         self.disconnect()
 
     def vacuum(self) -> None:
-        """Rewrite the file without free pages and namespaces without items, and empty the log."""
+        """Rewrite the file without free pages and namespaces without items, and empty the log.
+
+        Raises:
+            StorageError: If readers kept the log in use for longer than `busy_timeout_s`.
+        """
         with self.write_lock, self.errors():
             connection = self.writer
             self.patiently(connection, "BEGIN IMMEDIATE")
@@ -121,7 +125,26 @@ class Database:
             self.patiently(connection, "VACUUM")
             while self._idle:
                 self._idle.pop().close()
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            deadline = time.monotonic() + self._timeout
+            while not self.checkpoint():
+                if time.monotonic() > deadline:
+                    msg = (
+                        f"{self.path} was rewritten, but others read it for {self._timeout:g} s, "
+                        "so its log still holds former content; end them and vacuum again."
+                    )
+                    raise StorageError(msg)
+                time.sleep(_RETRY_S)
+
+    def checkpoint(self) -> bool:
+        """Move the log into the file and empty it; returns whether nobody's reading forbade it."""
+        with self.write_lock, self.errors():
+            try:
+                row = self.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            except sqlite3.OperationalError as err:
+                if "locked" not in str(err):
+                    raise
+                return False
+            return not row[0]
 
     def disconnect(self) -> None:
         """Close all connections; `open` may be called again unless the database is closed."""

@@ -442,13 +442,26 @@ class FaissSqliteStore(BaseStore):
         return await asyncio.to_thread(self.reindex)
 
     def vacuum(self) -> None:
-        """Rewrite the file compactly, so that nothing erased remains readable in it."""
+        """Rewrite the file compactly, so that nothing erased remains readable in it or its log.
+
+        Raises:
+            StorageError: If readers kept the log in use for longer than `busy_timeout_s`.
+        """
         self._open()
         self._database.vacuum()
 
     async def avacuum(self) -> None:
         """Do what `vacuum` does without blocking the loop."""
         await asyncio.to_thread(self.vacuum)
+
+    def checkpoint(self) -> bool:
+        """Move the log into the file and empty it, without waiting; returns whether it could."""
+        self._open()
+        return self._database.checkpoint()
+
+    async def acheckpoint(self) -> bool:
+        """Do what `checkpoint` does without blocking the loop."""
+        return await asyncio.to_thread(self.checkpoint)
 
     def sweep_ttl(self) -> int:
         """Remove expired items with their vectors and words; returns how many there were."""
