@@ -13,9 +13,13 @@ from langgraph.store.base import BaseStore
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.items import Cause, MemoryOperation, StoredMemory, to_timestamp
-from langchain_agentmem.memories.forgetting import EVERYTHING as EVERYTHING
-from langchain_agentmem.memories.forgetting import Everything, cleaning, select
-from langchain_agentmem.memories.forgetting import Selector as Selector
+from langchain_agentmem.memories.forgetting import (
+    EVERYTHING,
+    Everything,
+    Selector,
+    cleaning,
+    select,
+)
 from langchain_agentmem.memories.state import (
     ConsolidationReport,
     Recall,
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
 
     from langchain_agentmem.messages import Conversation
     from langchain_agentmem.steps.flow import Flow
+
+__all__ = ["EVERYTHING", "Memory", "Selector", "Template"]
 
 Template: TypeAlias = "tuple[str, ...] | str | NamespaceTemplate"
 T = TypeVar("T")

@@ -1,0 +1,122 @@
+"""Forgetting: what may select, and what is left of the text in the file."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.store.memory import InMemoryStore
+
+from langchain_agentmem.errors import ConfigurationError, StorageError
+from langchain_agentmem.memories import RAGMemory
+from langchain_agentmem.stores import FaissSqliteStore
+from tests.unit_tests.floor import Calls
+from tests.unit_tests.memories.conftest import Make
+
+ANN: RunnableConfig = {"configurable": {"user_id": "ann"}}
+SECRET = "Xylophonquark"  # noqa: S105 - a word to look for
+
+
+def _hits(folder: Path) -> list[str]:
+    """Return the files that hold the secret, in any case."""
+    files = [file for file in folder.iterdir() if file.is_file()]
+    assert len(files) >= 3
+    return [each.name for each in files if SECRET.lower().encode() in each.read_bytes().lower()]
+
+
+@pytest.fixture(params=["sync", "async"])
+def calls(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Calls]:
+    """A memory in a file, called through its sync or its async methods."""
+    with FaissSqliteStore(tmp_path / "memory.sqlite", busy_timeout_s=0.2) as store:
+        yield Calls(RAGMemory(store=store), is_async=request.param == "async")
+
+
+def _remembered(calls: Calls) -> str:
+    """Remember other things and the secret, and return the secret's key."""
+    for n in range(30):
+        calls.remember(f"I bought apples on day {n}.", config=ANN)
+    (op,) = calls.remember(f"My code word is {SECRET}.", config=ANN)
+    calls.remember("I live in Bremen.", config=ANN)
+    return str(op.key)
+
+
+def test_forget_with_vacuum_leaves_no_byte_of_the_text(calls: Calls, tmp_path: Path) -> None:
+    """After `forget(vacuum=True)` neither the file nor its log holds the text; others are kept."""
+    key = _remembered(calls)
+    assert _hits(tmp_path)
+    assert [op.key for op in calls.forget(key, config=ANN, vacuum=True)] == [key]
+    assert _hits(tmp_path) == []
+    assert "Bremen" in calls.recall("Where do I live?", config=ANN).text
+    assert SECRET not in calls.recall("What is my code word?", config=ANN).text
+
+
+def test_forget_empties_the_log(calls: Calls, tmp_path: Path) -> None:
+    """A plain `forget` at least leaves no log in which the text could lie."""
+    calls.forget(_remembered(calls), config=ANN)
+    assert (tmp_path / "memory.sqlite-wal").stat().st_size == 0
+
+
+def test_vacuum_that_a_reader_holds_up_is_reported(calls: Calls) -> None:
+    """Forgetting never claims an empty log while another reader still needs it."""
+    key = _remembered(calls)
+    store = calls.memory.store
+    assert isinstance(store, FaissSqliteStore)
+    with store._database.reader() as reader:
+        reader.execute("SELECT count(*) FROM items").fetchone()
+        with pytest.raises(StorageError, match=r"log still holds.*vacuum again"):
+            calls.forget(key, config=ANN, vacuum=True)
+    store.vacuum()
+
+
+def test_vacuum_of_a_store_without_one_erases_nothing() -> None:
+    """A promise the store cannot keep is refused before anything is erased."""
+    memory = RAGMemory(store=InMemoryStore())
+    (op,) = memory.remember("I live in Bremen.", config=ANN)
+    with pytest.raises(ConfigurationError, match=r"InMemoryStore has no vacuum\(\)"):
+        memory.forget(op.key, config=ANN, vacuum=True)
+    with pytest.raises(ConfigurationError, match=r"InMemoryStore has no vacuum\(\)"):
+        asyncio.run(memory.aforget(op.key, config=ANN, vacuum=True))
+    assert memory.recall("Where do I live?", config=ANN).items
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {},
+        {"metadata": {}},
+        {"$and": [{}]},
+        {"$or": [{"kind": "x"}, {}]},
+        {"$and": [{"$and": [{"metadata": {}}]}]},
+        {"nonexistent": None},
+        {"nonexistent": {"$eq": None}},
+        {"nonexistent": {"$exists": False}},
+        {"metadata": {"nonexistent": None}},
+    ],
+)
+def test_filter_that_selects_by_nothing_is_refused(make: Make, selector: Mapping[str, Any]) -> None:
+    """What every memory passes by a mistake does not erase a scope."""
+    memory = make()
+    memory.remember("I live in Bremen.", config=ANN)
+    with pytest.raises(ValueError, match="EVERYTHING"):
+        memory.forget(selector, config=ANN)
+    assert memory.recall("Where do I live?", config=ANN).items
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {"content": "I live in Bremen.", "nonexistent": None},
+        {"$or": [{"content": "I live in Bremen."}, {"content": "x"}]},
+        {"content": {"$gte": "I"}},
+    ],
+)
+def test_filter_with_one_real_condition_selects(
+    selector: Mapping[str, Any], tmp_path: Path
+) -> None:
+    """Null beside a real condition is a condition."""
+    with FaissSqliteStore(tmp_path / "memory.sqlite") as store:
+        memory = RAGMemory(store=store)
+        memory.remember("I live in Bremen.", config=ANN)
+        assert len(memory.forget(selector, config=ANN)) == 1
