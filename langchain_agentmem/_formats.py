@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 
 Reject = Callable[[str, Exception], None]
 
+NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "user": ("user", "user_id"),
+    "thread": ("thread", "thread_id", "conversation_id"),
+    "session": ("session",),
+    "role": ("role",),
+    "speaker": ("speaker", "name"),
+    "content": ("content", "text", "message"),
+    "time": ("time", "timestamp", "created_at", "create_time", "date", "observed_at"),
+    "id": ("id",),
+}
+"""The fields of our JSONL, each with the names it is read under; the first that is there counts."""
+
 _EXPORT: Final = "conversations.json"
 _EXPECTED: Final = (
     "expected JSON lines with 'content', a list of messages with 'role' and 'content', a ChatGPT "
@@ -29,18 +41,51 @@ class Record:
 
     Attributes:
         place: Where it stands, for a message.
-        fields: Its fields, named as in our JSONL; anything else if the file is wrong there.
+        fields: Its fields, under one of their `NAMES`; anything else if the file is wrong there.
+        problem: Why it cannot be read, if that is known already.
     """
 
     place: str
     fields: Any
+    problem: str | None = None
 
 
-def records(path: Path, form: str, reject: Reject) -> Iterator[Record]:
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file and what messages call it.
+
+    Attributes:
+        path: Where its bytes are.
+        name: What the user calls it.
+    """
+
+    path: Path
+    name: str
+
+    def __str__(self) -> str:
+        """Return the name."""
+        return self.name
+
+
+def stated(fields: Mapping[str, Any], field: str) -> tuple[str, Any]:
+    """Return the name under which a field is stated and its value, None if it is not."""
+    for name in NAMES[field]:
+        value = fields.get(name)
+        if value is not None and value != "":
+            return name, value
+    return field, None
+
+
+def has(fields: Mapping[str, Any], field: str) -> bool:
+    """Tell whether a field is there under one of its names, be it empty."""
+    return any(name in fields for name in NAMES[field])
+
+
+def records(source: Source, form: str, reject: Reject) -> Iterator[Record]:
     """Yield the turns of a file.
 
     Args:
-        path: The file.
+        source: The file.
         form: Name of its format, or `"auto"`.
         reject: Called with the reason when a line is not JSON; may raise.
 
@@ -48,42 +93,44 @@ def records(path: Path, form: str, reject: Reject) -> Iterator[Record]:
         ConversationFormatError: The file cannot be read or has another shape.
     """
     try:
-        if zipfile.is_zipfile(path):
-            yield from _whole(path, _parsed(path, _unzipped(path)), form)
-        elif form == "jsonl" or (form in ("auto", "openai") and _has_lines(path)):
-            yield from _of_lines(path, reject)
+        if zipfile.is_zipfile(source.path):
+            yield from _whole(source, _parsed(source, _unzipped(source)), form)
+        elif form == "jsonl" or (form in ("auto", "openai") and _has_lines(source)):
+            yield from _of_lines(source, reject)
         else:
-            yield from _whole(path, _parsed(path, path.read_bytes()), form)
+            yield from _whole(source, _parsed(source, source.path.read_bytes()), form)
     except OSError as error:
-        if path.is_dir():
-            msg = f"{path} is a directory; give the files in it, e.g. {path}/*.jsonl."
+        if source.path.is_dir():
+            msg = f"{source} is a directory; give the files in it, e.g. {source}/*.jsonl."
         else:
-            msg = f"{path} cannot be read: {error.strerror or error}."
+            msg = f"{source} cannot be read: {error.strerror or error}."
         raise ConversationFormatError(msg) from error
 
 
-def _unzipped(path: Path) -> bytes:
-    with zipfile.ZipFile(path) as archive:
+def _unzipped(source: Source) -> bytes:
+    with zipfile.ZipFile(source.path) as archive:
         for name in archive.namelist():
             if name.rpartition("/")[2] == _EXPORT:
                 return archive.read(name)
-    msg = f"{path} is a zip archive without {_EXPORT}; give the archive of a ChatGPT export."
+    msg = f"{source} is a zip archive without {_EXPORT}; give the archive of a ChatGPT export."
     raise ConversationFormatError(msg)
 
 
-def _has_lines(path: Path) -> bool:
+def _has_lines(source: Source) -> bool:
     """Tell whether the first line is a JSON object that is a turn or a list of messages."""
-    with path.open("rb") as file:
+    with source.path.open("rb") as file:
         first = next((line for line in file if line.strip()), b"")
     try:
         found = json.loads(first.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and not {"content", "messages", "value"}.isdisjoint(found)
+    if not isinstance(found, dict) or "mapping" in found:
+        return False
+    return has(found, "content") or "messages" in found or "value" in found
 
 
-def _of_lines(path: Path, reject: Reject) -> Iterator[Record]:
-    with path.open("rb") as file:
+def _of_lines(source: Source, reject: Reject) -> Iterator[Record]:
+    with source.path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
@@ -91,9 +138,9 @@ def _of_lines(path: Path, reject: Reject) -> Iterator[Record]:
             try:
                 found = json.loads(line.decode("utf-8-sig"))
             except (ValueError, RecursionError) as error:
-                reject(f"{path}, {place}: {_why(error)}", error)
+                reject(f"{source}, {place}: {_why(error)}", error)
                 continue
-            if isinstance(found, dict) and "messages" in found and "content" not in found:
+            if isinstance(found, dict) and "messages" in found and not has(found, "content"):
                 yield from _conversation(found, place)
             else:
                 yield Record(place, found)
@@ -107,30 +154,30 @@ def _why(error: Exception) -> str:
     return f"not JSON that can be read ({error})."
 
 
-def _parsed(path: Path, content: bytes) -> Any:  # noqa: ANN401 - any JSON
+def _parsed(source: Source, content: bytes) -> Any:  # noqa: ANN401 - any JSON
     if not content.strip():
-        msg = f"{path} is empty; {_EXPECTED}."
+        msg = f"{source} is empty; {_EXPECTED}."
         raise ConversationFormatError(msg)
     try:
         return json.loads(content.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
-        msg = f"{path}, line {error.lineno}: not JSON ({error.msg}); {_EXPECTED}."
+        msg = f"{source}, line {error.lineno}: not JSON ({error.msg}); {_EXPECTED}."
         raise ConversationFormatError(msg) from error
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        msg = f"{path}, line {line}: {_why(error)}"
+        msg = f"{source}, line {line}: {_why(error)}"
         raise ConversationFormatError(msg) from error
     except (ValueError, RecursionError) as error:
-        msg = f"{path}: {_why(error)}"
+        msg = f"{source}: {_why(error)}"
         raise ConversationFormatError(msg) from error
 
 
-def _whole(path: Path, data: object, form: str) -> Iterator[Record]:
+def _whole(source: Source, data: object, form: str) -> Iterator[Record]:
     shape = _shape(data)
     if shape is None or form not in ("auto", shape):
         looks = f", but looks like {shape}" if shape else ""
         wanted = _EXPECTED if form == "auto" else f"it is not in the format {form!r}{looks}"
-        msg = f"{path}, line 1: {wanted}; found {_described(data)}."
+        msg = f"{source}, line 1: {wanted}; found {_described(data)}."
         raise ConversationFormatError(msg)
     yield from _READERS[shape](data)
 
@@ -150,7 +197,8 @@ def _shape(data: object) -> str | None:
         return None
     if "mapping" in first:
         return "chatgpt"
-    if "messages" in first or (isinstance(data, list) and {"role", "content"} & set(first)):
+    is_turn = "role" in first or has(first, "content")
+    if "messages" in first or (isinstance(data, list) and is_turn):
         return "openai"
     people = list(first.values())
     is_bank = people and all(isinstance(one, dict) and "history" in one for one in people)
@@ -174,18 +222,18 @@ def _conversation(found: object, place: str) -> Iterator[Record]:
         return
     messages = found["messages"]
     whole = {
-        "user": found.get("user"),
-        "thread": found.get("thread") or found.get("id") or _digest(messages),
-        "session": found.get("session"),
+        "user": stated(found, "user")[1],
+        "thread": stated(found, "thread")[1] or found.get("id") or _digest(messages),
+        "session": stated(found, "session")[1],
     }
     for number, message in enumerate(messages, 1):
         where = f"{place}, message {number}"
         if not isinstance(message, Mapping):
             yield Record(where, message)
             continue
-        named = {"speaker": message.get("name"), "time": message.get("created_at")}
-        calls = {} if "content" in message or not message.get("tool_calls") else {"content": None}
-        yield Record(where, {**whole, **named, **calls, **message})
+        shared = {name: value for name, value in whole.items() if not has(message, name)}
+        calls = {"content": None} if message.get("tool_calls") else {}
+        yield Record(where, {**shared, **calls, **message})
 
 
 def _digest(messages: list[Any]) -> str:
@@ -208,19 +256,30 @@ def _chatgpt(data: Any) -> Iterator[Record]:  # noqa: ANN401 - any JSON of this 
         if not isinstance(one, Mapping) or not isinstance(one.get("mapping"), Mapping):
             yield Record(place, one)
             continue
-        thread = one.get("conversation_id") or one.get("id") or f"untitled {number}"
-        for node in _branch(one):
+        thread = stated(one, "thread")[1] or one.get("id") or one.get("title")
+        branch = _branch(one)
+        if branch is None:
+            problem = (
+                "its messages form a circle: one is its own ancestor, so their order is unknown; "
+                "export the conversation again."
+            )
+            yield Record(place, one, problem)
+            continue
+        for node in branch:
             message = node.get("message")
             if isinstance(message, Mapping):
-                yield Record(f"{place}, message {node.get('id')}", _said(message, thread))
+                where = f"{place}, message {node.get('id')}"
+                yield Record(where, _said(message, thread or f"untitled {number}"))
 
 
-def _branch(conversation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the nodes of the branch that the user sees, oldest first."""
+def _branch(conversation: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+    """Return the nodes of the branch that the user sees, oldest first; None if it is a circle."""
     nodes = conversation["mapping"]
     key = conversation.get("current_node") or next(reversed(nodes), None)
     branch: dict[str, Mapping[str, Any]] = {}
-    while isinstance(key, str) and key not in branch and isinstance(nodes.get(key), Mapping):
+    while isinstance(key, str) and isinstance(nodes.get(key), Mapping):
+        if key in branch:
+            return None
         branch[key] = nodes[key]
         key = nodes[key].get("parent")
     return list(branch.values())[::-1]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
+import shutil
+import sys
+import tempfile
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +16,6 @@ from langchain_agentmem.cli._memory import of_user, opened, owner
 from langchain_agentmem.cli._output import visible
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable, Iterator
 
     from langchain_agentmem.cli._output import Output
@@ -19,6 +23,20 @@ if TYPE_CHECKING:
     from langchain_agentmem.memories.base import Memory
 
 _SHOWN = 5
+_EPILOG = """\
+fields of a JSON line (only content must be there; other names that are read in parentheses):
+  content  what was said (text, message)
+  user     whose memory (user_id)
+  thread   the conversation (thread_id, conversation_id)
+  session  the sitting within it
+  role     user or assistant; system and tool are left out
+  speaker  who said it (name)
+  time     ISO 8601 or seconds since 1970
+           (timestamp, created_at, create_time, date, observed_at)
+  id       makes the turn recognizable when it is imported again
+
+A --user that is given owns all turns, whatever the files say. Without it the files name the users,
+and turns without one belong to AGENTMEM_USER. The file - is standard input."""
 
 
 @dataclass(slots=True)
@@ -56,6 +74,8 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
         help="fill the memory from conversations: JSONL, OpenAI lists, ChatGPT, MemoryBank",
         description="Read conversations into the memory. All files are checked before anything is "
         "written. An import that was cut off is run again: what is there is not written twice.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="what to read")
     parser.add_argument(
@@ -78,12 +98,37 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Check all files, then import them."""
+    with _rereadable(args.files) as paths:
+        return _import(args, paths, out)
+
+
+@contextmanager
+def _rereadable(paths: Iterable[Path]) -> Iterator[list[tuple[Path, str]]]:
+    """Lend paths that can be read twice, with their names; what a pipe gives is kept meanwhile."""
+    with tempfile.TemporaryDirectory(prefix="agentmem-") as folder:
+        yield [_kept(path, Path(folder) / str(at)) for at, path in enumerate(paths)]
+
+
+def _kept(path: Path, copy: Path) -> tuple[Path, str]:
+    is_stdin = str(path) == "-"
+    name = "standard input" if is_stdin else str(path)
+    if is_stdin:
+        with copy.open("wb") as target:
+            shutil.copyfileobj(sys.stdin.buffer, target)
+    elif path.exists() and not path.is_file() and not path.is_dir():
+        with path.open("rb") as pipe, copy.open("wb") as target:
+            shutil.copyfileobj(pipe, target)
+    else:
+        return path, name
+    return copy, name
+
+
+def _import(args: argparse.Namespace, paths: list[tuple[Path, str]], out: Output) -> int:
     from langchain_agentmem.conversations import ConversationFile
 
-    files = [
-        ConversationFile(path, format=args.format, skip_invalid=args.skip_invalid)
-        for path in args.files
-    ]
+    named = args.user if args.user_given else None
+    options = {"format": args.format, "skip_invalid": args.skip_invalid, "user": named}
+    files = [ConversationFile(path, name=name, **options) for path, name in paths]
     total = sum(1 for file in files for _ in file)
     tally = Tally()
     with opened(args, create=True) as memory:
@@ -142,9 +187,22 @@ def _show_progress(steps: Iterator[None], tally: Tally, total: int, out: Output)
 def _report(out: Output, tally: Tally, files: list[ConversationFile]) -> None:
     silent = sum(file.silent for file in files)
     invalid = [reason for file in files for reason in file.invalid]
+    users = list(dict.fromkeys(name for file in files for name in file.ignored_users))
+    fields = list(dict.fromkeys(name for file in files for name in file.ignored_fields))
     if out.as_json:
-        out.json(done=True, **tally.to_dict(), without_words=silent, invalid=invalid)
+        out.json(
+            done=True,
+            **tally.to_dict(),
+            without_words=silent,
+            invalid=invalid,
+            ignored_users=users,
+            ignored_fields=fields,
+        )
         return
+    if users:
+        out.note(visible(f"user in the file ignored, --user owns all turns: {', '.join(users)}"))
+    if fields:
+        out.note(visible(f"fields ignored: {', '.join(fields)}; --help names those that are read"))
     for reason in invalid[:_SHOWN]:
         out.note(f"left out: {visible(reason)}")
     if len(invalid) > _SHOWN:
@@ -154,6 +212,6 @@ def _report(out: Output, tally: Tally, files: list[ConversationFile]) -> None:
     parts += [f"{tally.events['UPDATE']} changed"] if tally.events["UPDATE"] else []
     parts += [f"{silent} without words left out"] if silent else []
     parts += [f"{len(invalid)} unreadable left out"] if invalid else []
-    users = "1 user" if len(tally.users) == 1 else f"{len(tally.users)} users"
-    of = f" of {users} ({visible(people)})" if tally.users else ""
+    number = "1 user" if len(tally.users) == 1 else f"{len(tally.users)} users"
+    of = f" of {number} ({visible(people)})" if tally.users else ""
     out.say(f"{tally.turns} turns{of}: {', '.join(parts)}.", style="bold")

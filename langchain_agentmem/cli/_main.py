@@ -70,6 +70,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+class _Given(argparse.Action):
+    """Keeps a value, and that the command line gave it."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002 - argparse's signature
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,  # noqa: ARG002 - argparse's signature
+    ) -> None:
+        setattr(namespace, self.dest, values)
+        setattr(namespace, f"{self.dest}_given", True)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="agentmem",
@@ -98,6 +112,7 @@ def _common() -> argparse.ArgumentParser:
     )
     group.add_argument(
         "--user",
+        action=_Given,
         type=real_text,
         default=os.environ.get("AGENTMEM_USER"),
         metavar="NAME",
@@ -109,5 +124,6 @@ def _common() -> argparse.ArgumentParser:
         metavar="MODEL",
         help="embedding model of the file: default, multilingual or provider:model",
     )
+    common.set_defaults(user_given=False)
     group.add_argument("--json", action="store_true", help="write JSON for machines to stdout")
     return common

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
+from langchain_agentmem._formats import NAMES
 from langchain_agentmem.conversations import ConversationFile, ImportedTurn, batches
 from langchain_agentmem.errors import ConversationFormatError
 
@@ -74,6 +75,25 @@ def test_content_is_enough(tmp_path: Path) -> None:
     (turn,) = read(lines(tmp_path / "a.jsonl", {"content": "Hello"}))
     assert (turn.user, turn.thread, turn.message.name) == (None, "", None)
     assert turn.message.additional_kwargs == {}
+
+
+@pytest.mark.parametrize(
+    ("field", "name"), [(field, name) for field, names in NAMES.items() for name in names]
+)
+def test_other_names_of_a_field_are_not_lost(tmp_path: Path, field: str, name: str) -> None:
+    """A field under any of its names says what it says under its first."""
+    other = {name if each == field else each: value for each, value in FULL.items()}
+    file = ConversationFile(lines(tmp_path / "a.jsonl", other))
+    assert list(file) == read(lines(tmp_path / "b.jsonl", FULL))
+    assert not file.ignored_fields
+
+
+def test_names_in_a_list_of_messages_win_over_the_conversation(tmp_path: Path) -> None:
+    """A message that names its thread and owner is not given those of the whole."""
+    message = {"role": "user", "content": "Hi", "user_id": "bob", "thread_id": "t2"}
+    data = {"user": "ann", "thread": "t1", "messages": [*said("Ho"), message]}
+    turns = read(whole(tmp_path / "a.json", data))
+    assert [(turn.user, turn.thread) for turn in turns] == [("ann", "t1"), ("bob", "t2")]
 
 
 @pytest.mark.parametrize(
@@ -175,6 +195,26 @@ def test_chatgpt_export(tmp_path: Path, zipped: bool) -> None:
     assert when == "2023-11-14T22:13:20.500000+00:00"
 
 
+def test_a_circle_of_chatgpt_messages_loses_no_turns(tmp_path: Path) -> None:
+    """A message that is its own ancestor is an error, or costs its conversation when skipped."""
+    (circle,), good = export(), {**export()[0], "conversation_id": "c2"}
+    circle["mapping"]["sys"]["parent"] = "reply"
+    path = whole(tmp_path / "conversations.json", [circle, good])
+    with pytest.raises(ConversationFormatError, match="conversation 1: its messages form a circle"):
+        read(path)
+    file = ConversationFile(path, skip_invalid=True)
+    assert [turn.thread for turn in file] == ["c2", "c2"]
+    assert len(file.invalid) == 1
+
+
+def test_the_title_names_a_chatgpt_thread_without_id(tmp_path: Path) -> None:
+    """The title is used only where there is no id, which two conversations never share."""
+    (named,), (titled,) = export(), export()
+    del titled["conversation_id"]
+    turns = read(whole(tmp_path / "conversations.json", [named, titled]))
+    assert list(dict.fromkeys(turn.thread for turn in turns)) == ["c1", "T"]
+
+
 def test_memorybank(tmp_path: Path) -> None:
     """Each person's exchanges are turns of the day's session."""
     talk = {" 李雪 ": {"history": {"2023-04-27": [{"query": "你好", "response": "Hi"}]}}}
@@ -212,12 +252,17 @@ def test_turns_without_words_are_counted(tmp_path: Path) -> None:
         (b'{"content": "x"', "line 2: not JSON"),
         (b'{"content": "\xff"}', "line 2: not UTF-8"),
         (b"[1]", "line 2: expected a JSON object"),
-        (b'{"text": "x"}', "line 2: 'content' is missing (found: text)"),
+        (b'{"words": "x"}', "line 2: 'content' is missing (found: words)"),
         (b'{"content": 5}', "line 2: 'content' must be a text, not int"),
         (b'{"content": "\\ud83d!"}', "line 2: 'content' holds half of a surrogate pair"),
         (b'{"content": "x", "user": ["a"]}', "line 2: 'user' must be a text, not list"),
         (b'{"content": "x", "time": "soon"}', "line 2: 'time' is 'soon'"),
         (b'{"content": "x", "time": 1e300}', "line 2: 'time' is"),
+        *(
+            (b'{"content": "x", "%s": "soon"}' % name.encode(), f"line 2: '{name}' is 'soon'")
+            for name in NAMES["time"]
+        ),
+        (b'{"content": "x", "time": "2026-03-01", "date": "?"}', "line 2: 'date' is '?'"),
         (b'{"content": "x", "role": "robot"}', "line 2: 'role' is 'robot'"),
         (b'{"messages": "x"}', "line 2: 'content' is missing"),
         (b'{"messages": ["x"]}', "line 2, message 1: expected a JSON object"),

@@ -60,7 +60,12 @@ def agentmem(
     monkeypatch.setenv("AGENTMEM_DB", str(tmp_path / "memory.sqlite"))
 
     def call(*arguments: object, stdin: str = "", typed: str | None = None) -> Done:
-        source = io.StringIO(stdin) if typed is None else Terminal(typed)
+        piped = io.BytesIO(stdin.encode("utf-8", "surrogateescape"))
+        source = (
+            io.TextIOWrapper(piped, "utf-8", "surrogateescape")
+            if typed is None
+            else Terminal(typed)
+        )
         monkeypatch.setattr("sys.stdin", source)
         capsys.readouterr()
         try:

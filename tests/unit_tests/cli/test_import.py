@@ -1,10 +1,12 @@
 """`agentmem import`: what is stored, said and refused."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from langchain_agentmem._formats import NAMES
 from tests.unit_tests.cli.conftest import TURNS, Agentmem
 
 
@@ -26,6 +28,8 @@ def test_importing_twice_changes_nothing(filled: Agentmem, talk: Path) -> None:
         "users": ["ann", "bob"],
         "without_words": 0,
         "invalid": [],
+        "ignored_users": [],
+        "ignored_fields": [],
     }
     assert filled("inspect", "--user", "ann", "--json").json["total"] == 3
 
@@ -58,11 +62,74 @@ def test_invalid_turns_can_be_left_out(agentmem: Agentmem, tmp_path: Path) -> No
     assert ["line 2" in reason for reason in done.json["invalid"]] == [True]
 
 
-def test_turns_without_owner_belong_to_the_user(agentmem: Agentmem, tmp_path: Path) -> None:
-    """`--user` owns what the file says nothing about, and nothing else."""
+def test_turns_without_owner_belong_to_the_user_of_the_environment(
+    agentmem: Agentmem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without `--user` the file names the users, the environment only whom it does not."""
+    monkeypatch.setenv("AGENTMEM_USER", "zoe")
     path = tmp_path / "a.jsonl"
     path.write_text('{"content": "mine"}\n{"content": "hers", "user": "ann"}\n', "utf-8")
-    assert agentmem("import", path, "--user", "zoe", "--json").json["users"] == ["zoe", "ann"]
+    assert agentmem("import", path, "--json").json["users"] == ["zoe", "ann"]
+
+
+def test_a_given_user_never_writes_into_another_users_memory(
+    agentmem: Agentmem, talk: Path
+) -> None:
+    """`--user` owns all turns, none is lost, and the users of the file are named as ignored."""
+    done = agentmem("import", talk, "--user", "zoe", "--json").json
+    assert (done["users"], done["new"], done["ignored_users"]) == (["zoe"], 4, ["ann", "bob"])
+    assert agentmem("inspect", "--json").json["user"] == "zoe"
+    assert len(agentmem("inspect", "--json").out.splitlines()) == 1
+    assert "user in the file ignored" in agentmem("import", talk, "--user", "zoe").err
+
+
+def test_a_given_user_keeps_equal_turns_of_two_users(agentmem: Agentmem, tmp_path: Path) -> None:
+    """Two users who began a conversation of one name with the same word do not become one turn."""
+    path = tmp_path / "a.jsonl"
+    lines = [json.dumps({"user": user, "thread": "t", "content": "Hi"}) for user in ("ann", "bob")]
+    path.write_text("\n".join(lines), "utf-8")
+    assert agentmem("import", path, "--user", "zoe", "--json").json["new"] == 2
+
+
+def test_an_export_can_be_imported_for_another_user(filled: Agentmem, tmp_path: Path) -> None:
+    """What was exported of one user becomes another's in the same file."""
+    export = tmp_path / "ann.jsonl"
+    filled("export", "--user", "ann", "-o", export)
+    done = filled("import", export, "--user", "eve", "--json").json
+    assert (done["users"], done["new"], done["ignored_fields"]) == (["eve"], 3, [])
+    assert filled("inspect", "--user", "eve", "--json").json["total"] == 3
+    assert filled("inspect", "--user", "ann", "--json").json["total"] == 3
+
+
+def test_unknown_fields_are_reported_by_name(agentmem: Agentmem, tmp_path: Path) -> None:
+    """A field that is not read is named once, without what it holds."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"content": "a", "mood": "secret"}\n{"content": "b", "mood": "x"}\n', "utf-8")
+    assert agentmem("import", path, "--json").json["ignored_fields"] == ["mood"]
+    done = agentmem("import", path)
+    assert (done.err.count("mood"), "secret" in done.out + done.err) == (1, False)
+
+
+def test_import_help_documents_the_fields(agentmem: Agentmem) -> None:
+    """The help of the command names every field and every other name of it."""
+    shown = agentmem("import", "--help").out
+    assert all(name in shown for names in NAMES.values() for name in names)
+
+
+def test_standard_input_is_a_file(agentmem: Agentmem) -> None:
+    """`-` reads what is piped in, and errors call it by name."""
+    assert agentmem("import", "-", "--json", stdin='{"content": "Zürich"}\n').json["new"] == 1
+    assert "standard input, line 1" in agentmem("import", "-", stdin="nonsense").err
+
+
+def test_a_pipe_that_can_be_read_once_is_imported(agentmem: Agentmem) -> None:
+    """Process substitution gives a pipe, which is checked and imported all the same."""
+    read, write = os.pipe()
+    with os.fdopen(write, "wb") as file:
+        file.write(b'{"content": "one"}\n{"content": "two"}\n')
+    done = agentmem("import", f"/dev/fd/{read}", "--json")
+    os.close(read)
+    assert (done.status, done.json["new"]) == (0, 2)
 
 
 def test_unusual_words_are_stored_unchanged(agentmem: Agentmem, tmp_path: Path) -> None:
