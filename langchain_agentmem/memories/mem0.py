@@ -131,8 +131,10 @@ class Mem0Parameters(Parameters):
     max_tokens: int = described(2000, "Most tokens of the recalled text.")
     show_expired: bool = described(default=False, description="Also recall what has expired.")
     include_superseded: bool = described(default=False, description="Also recall closed facts.")
-    filters: Mapping[str, Any] | None = None
-    metadata: Mapping[str, Any] | None = None
+    filters: Mapping[str, Any] | None = described(
+        None, "Only facts that these filters let through."
+    )
+    metadata: Mapping[str, Any] | None = described(None, "Fields of your own for new facts.")
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "default": {},

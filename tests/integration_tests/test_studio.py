@@ -29,12 +29,24 @@ GRAPHS: list[str] = sorted(json.loads((ROOT / "langgraph.json").read_text("utf-8
 FACT = "My sister Ingrid adopted a parrot called Pixel."
 QUESTION = "What is the name of my sister's parrot?"
 NODES = {
+    "a_mem_recall": {"search", "expand_links", "format"},
+    "a_mem_remember": {"construct", "find_neighbours", "evolve", "apply", "persist"},
     "agent": {"recall:retrieve", "recall:assemble", "model", "tools", "remember:store_turns"},
+    "consolidate": {"load_messages", "remember:extract", "remember:apply", "report"},
+    "mem0_recall": {"search", "assemble"},
+    "mem0_remember": {"load_context", "extract", "retrieve", "decide", "validate", "apply"},
     "prompt_optimizer": {"collect", "assign_credit", "propose", "guard", "evaluate", "decide"},
     "rag_recall": {"retrieve", "add_neighbors", "assemble"},
     "rag_remember": {"split_turns", "store_turns"},
 }
-SETTINGS = {"prompt_optimizer": ("max_calls", 20)}
+SETTINGS = {
+    "a_mem_recall": ("recall_k", 10),
+    "a_mem_remember": ("recall_k", 10),
+    "consolidate": ("top_k", 20),
+    "mem0_recall": ("top_k", 20),
+    "mem0_remember": ("top_k", 20),
+    "prompt_optimizer": ("max_calls", 20),
+}
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

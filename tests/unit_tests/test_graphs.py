@@ -13,7 +13,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CONFIG = json.loads((ROOT / "langgraph.json").read_text("utf-8"))
 GRAPHS: dict[str, str] = CONFIG["graphs"]
-FORMS = {"prompt_optimizer": ("trajectories", "max_calls")}
+FORMS = {
+    "a_mem_recall": ("messages", "recall_k"),
+    "a_mem_remember": ("messages", "recall_k"),
+    "consolidate": ("messages", "top_k"),
+    "mem0_recall": ("messages", "top_k"),
+    "mem0_remember": ("messages", "top_k"),
+    "prompt_optimizer": ("trajectories", "max_calls"),
+}
 
 
 @pytest.fixture(params=sorted(GRAPHS))
@@ -54,7 +61,8 @@ def test_importing_makes_no_file_and_reads_no_network(tmp_path: Path) -> None:
         "def refuse(*_, **__): raise AssertionError('network')\n"
         "socket.socket.connect = refuse\n"
         f"sys.path.insert(0, {str(ROOT)!r})\n"
-        "import graphs.agent, graphs.prompt_optimizer, graphs.rag, graphs.store\n"
+        "import graphs.a_mem, graphs.agent, graphs.consolidate, graphs.mem0\n"
+        "import graphs.prompt_optimizer, graphs.rag, graphs.store\n"
         "assert threading.active_count() == 1, threading.enumerate()\n"
     )
     environment = {
