@@ -179,9 +179,15 @@ _CHANGED = (
 
 
 def read_values(connection: sqlite3.Connection, items: Sequence[int]) -> dict[int, Any]:
-    """Return the values of items by id."""
-    sql = "SELECT id, value FROM items WHERE id IN (SELECT value FROM json_each(?))"
-    return {item: load(text) for item, text in connection.execute(sql, (id_list(items),))}
+    """Return the values of items by id, without those that cannot be read."""
+    sql = (
+        "SELECT i.id, CAST(i.value AS BLOB), n.path, i.key FROM items i "
+        "JOIN namespaces n ON n.id = i.namespace_id "
+        "WHERE i.id IN (SELECT value FROM json_each(?))"
+    )
+    rows = connection.execute(sql, (id_list(items),))
+    found = ((item, load(text, path, key)) for item, text, path, key in rows)
+    return {item: value for item, value in found if value is not None}
 
 
 def id_list(items: Iterable[int]) -> str:

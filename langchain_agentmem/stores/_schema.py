@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from langchain_agentmem.errors import CorruptStoreError, SchemaVersionError, StorageError
+from langchain_agentmem.errors import (
+    ConfigurationError,
+    CorruptStoreError,
+    SchemaVersionError,
+    StorageError,
+)
+from langchain_agentmem.stores._namespaces import is_unicode
 
 SCHEMA_VERSION: Final = 1
 APPLICATION_ID: Final = 0x41474D31  # "AGM1"
@@ -18,6 +24,7 @@ UNIT_BITS: Final = 20
 """A unit (one indexed text) is numbered `item << UNIT_BITS | n`: no index from item to units."""
 
 _RETRY_S: Final = 0.001
+_MAX_NAME_BYTES: Final = 255 - len("-journal")  # SQLite puts files with such endings beside it
 
 _TABLES: Final = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -199,6 +206,13 @@ class Database:
         if self.in_memory:
             return
         path = Path(self.path)
+        try:
+            path.stat()
+        except FileNotFoundError:
+            pass
+        except OSError as err:
+            msg = f"{self.path[:200]} cannot be looked up ({err.strerror}); choose another path."
+            raise StorageError(msg) from err
         if path.is_dir():
             msg = f"{self.path} is a directory; give the path of a file in it."
             raise StorageError(msg)
@@ -286,6 +300,33 @@ class Database:
             self.patiently(connection, "BEGIN IMMEDIATE")
             _create(connection)
         connection.execute("PRAGMA busy_timeout = 0")  # from here on, `patiently` waits
+
+
+def check_path(path: object) -> str:
+    """Return the path of a store's file as a string, before anything touches the disk.
+
+    Raises:
+        ConfigurationError: It is no path, or one that no file can have.
+    """
+    example = "give the path of a file, such as 'memory.sqlite', or ':memory:'"
+    if not isinstance(path, str | os.PathLike):
+        msg = f"path must be a string or a Path, not {path!r} ({type(path).__name__}); {example}."
+        raise ConfigurationError(msg)
+    text = str(path)
+    if not text.strip() or text == ".":
+        msg = f"path is empty; {example}."
+        raise ConfigurationError(msg)
+    if "\0" in text or not is_unicode(text):
+        msg = f"path {text!r} has a NUL or a lone surrogate, which no name can hold; {example}."
+        raise ConfigurationError(msg)
+    name = Path(text).name
+    if len(name.encode()) > _MAX_NAME_BYTES:
+        msg = (
+            f"The file name {name[:20]!r}... has {len(name.encode())} bytes; "
+            f"give one of at most {_MAX_NAME_BYTES}."
+        )
+        raise ConfigurationError(msg)
+    return text
 
 
 def _version(connection: sqlite3.Connection, path: str) -> int:

@@ -28,7 +28,9 @@ from langchain_agentmem.stores._schema import UNIT_BITS
 from langchain_agentmem.stores._segments import Segment
 from langchain_agentmem.stores._values import from_micros, load
 
-_FIELDS: Final = "i.id, n.path, i.key, i.value, i.created_at, i.updated_at, i.ttl_minutes"
+_FIELDS: Final = (
+    "i.id, n.path, i.key, CAST(i.value AS BLOB), i.created_at, i.updated_at, i.ttl_minutes"
+)
 _FROM: Final = "FROM namespaces n JOIN items i ON i.namespace_id = n.id"
 _BY_IDS: Final = f"SELECT {_FIELDS} {_FROM} WHERE i.id IN (SELECT value FROM json_each(?))"  # noqa: S608
 _NEWEST: Final = (
@@ -138,7 +140,7 @@ def mode_of(op: StoreSearchOp, settings: IndexSettings | None) -> str | None:
 
 
 def get(connection: sqlite3.Connection, path: str, key: str, now: int | None) -> Hit | None:
-    """Return one item unless it has expired."""
+    """Return one item unless it has expired or cannot be read."""
     row = connection.execute(
         f"SELECT {_FIELDS} {_FROM} WHERE n.path = ? AND i.key = ? AND {_LIVE}",
         (path, key, _ALWAYS if now is None else now),
@@ -161,19 +163,26 @@ def plain_item(hit: Hit) -> Item:
 def newest(
     connection: sqlite3.Connection, op: StoreSearchOp, test: Filter | None, now: int | None
 ) -> list[Hit]:
-    """Return the items of a scope that pass a filter, newest update first."""
+    """Return the items of a scope that pass a filter, newest update first.
+
+    In a scope with values that cannot be read, pages have no gap but may repeat an item.
+    """
     last = op.offset + op.limit
     if not op.limit:
         return []
     if test is None:
         chosen = _newest_ids(connection, op, now, last)[op.offset :]
-        return list(_hits(connection, chosen))
+        hits = list(_hits(connection, chosen))
+        if len(hits) == len(chosen):
+            return hits
     ids = _newest_ids(connection, op, now, None)
     found: list[Hit] = []
     start, size = 0, max(_FIRST_PAGE, last)
     while start < len(ids) and len(found) < last:
         found += (
-            hit for hit in _hits(connection, ids[start : start + size]) if test(hit.item.value)
+            hit
+            for hit in _hits(connection, ids[start : start + size])
+            if test is None or test(hit.item.value)
         )
         start, size = start + size, min(2 * size, _LAST_PAGE)
     return found[op.offset : last]
@@ -206,9 +215,9 @@ def _newest_ids(
 
 
 def _hits(connection: sqlite3.Connection, items: Sequence[int]) -> Iterator[Hit]:
-    """Return items by id, in the given order."""
+    """Return items by id, in the given order, without those that cannot be read."""
     rows = {row[0]: row for row in connection.execute(_BY_IDS, (id_list(items),))}
-    return (_hit(rows[item]) for item in items)
+    return (hit for item in items if (hit := _hit(rows[item])) is not None)
 
 
 def list_namespaces(
@@ -332,26 +341,45 @@ def _fuse(scores: Scores, settings: IndexSettings, mode: str) -> Scores:
 
 
 def ranked(connection: sqlite3.Connection, scores: Scores, op: StoreSearchOp) -> list[Hit]:
-    """Return one page of the ranking, read from the connection's snapshot."""
-    chosen = scores.best(op.offset, op.limit)
+    """Return one page of the ranking, read from the connection's snapshot.
+
+    Items that cannot be read are left out, and the next ones take their place.
+    """
+    found, wanted = _page(connection, scores, op.offset, op.limit)
+    if len(found) < wanted:
+        found, _ = _page(connection, scores, 0, len(scores.total))
+        return found[op.offset : op.offset + op.limit]
+    return found
+
+
+def _page(
+    connection: sqlite3.Connection, scores: Scores, offset: int, limit: int
+) -> tuple[list[Hit], int]:
+    """Return a part of the ranking, and how many items it would have if all could be read."""
+    chosen = scores.best(offset, limit)
     items = scores.items[chosen].tolist()
     rows = {row[0]: row for row in connection.execute(_BY_IDS, (id_list(items),))}
     parts = {name: values[chosen].tolist() for name, values in scores.parts.items()}
     totals = scores.total[chosen].tolist()
-    return [
+    hits = (
         _hit(rows[item], totals[n], {name: values[n] for name, values in parts.items()})
         for n, item in enumerate(items)
-    ]
+    )
+    return [hit for hit in hits if hit is not None], len(items)
 
 
 def _hit(
     row: Sequence[Any], total: float | None = None, parts: Mapping[str, float] | None = None
-) -> Hit:
-    identity, path, key, value, created, updated, ttl = row
+) -> Hit | None:
+    """Return a row as a hit; None if its value cannot be read."""
+    identity, path, key, text, created, updated, ttl = row
+    value = load(text, path, key)
+    if value is None:
+        return None
     item = ScoredItem(
         namespace=decode(path),
         key=key,
-        value=load(value),
+        value=value,
         created_at=from_micros(created),
         updated_at=from_micros(updated),
         score=total,

@@ -1,6 +1,7 @@
 """Values and timestamps between Python and SQLite: checked, exact, and never shared."""
 
 import json
+import logging
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -8,14 +9,16 @@ from typing import Any, Final
 
 import orjson
 
-from langchain_agentmem.stores._namespaces import is_unicode
+from langchain_agentmem.stores._namespaces import decode, is_unicode
+
+logger = logging.getLogger(__name__)
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _MAX_DEPTH: Final = 200
 _MAX_INTEGER_BITS: Final = 14_000  # Python writes at most 4300 decimal digits by default
 # orjson reads integers beyond 64 bits as floats; a run of 19 digits may be one.
-_MAY_BE_BIG: Final = re.compile(r"\d{19}")
+_MAY_BE_BIG: Final = re.compile(rb"\d{19}")
 _NOT_OURS: Final = (
     orjson.OPT_PASSTHROUGH_DATACLASS
     | orjson.OPT_PASSTHROUGH_DATETIME
@@ -87,9 +90,32 @@ def dump(value: object) -> str:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
 
 
-def load(text: str) -> Any:  # noqa: ANN401 - JSON
-    """Read JSON text that `dump` wrote; integers of any size stay exact."""
-    return json.loads(text) if _MAY_BE_BIG.search(text) else orjson.loads(text)
+def load(text: bytes, path: str, key: str) -> dict[str, Any] | None:
+    """Read a value that `dump` wrote; integers of any size stay exact.
+
+    A row that something else has damaged must not hide the others of its scope, so it reads as
+    absent, with a warning that says where it lies and nothing of what it holds.
+
+    Args:
+        text: The value's column, as bytes: SQLite itself fails on text that is no UTF-8.
+        path: The encoded namespace, for the warning.
+        key: The key, for the warning.
+
+    Returns:
+        The value; None if it cannot be read.
+    """
+    try:
+        value = json.loads(text) if _MAY_BE_BIG.search(text) else orjson.loads(text)
+    except ValueError:
+        value = None
+    if isinstance(value, dict):
+        return value
+    logger.warning(
+        "The value of %r in %r cannot be read, so it is left out; restore it from a backup, put it "
+        "anew, or delete it.",
+        *(key, decode(path)),
+    )
+    return None
 
 
 def version_of(value: Mapping[str, Any]) -> int:

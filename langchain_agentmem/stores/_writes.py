@@ -1,6 +1,7 @@
 """Writing items, their vectors and words: the functions that run inside a transaction."""
 
 import json
+import logging
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -12,6 +13,8 @@ from langchain_agentmem.stores._namespaces import ancestors, bounds, encode
 from langchain_agentmem.stores._schema import UNIT_BITS
 from langchain_agentmem.stores._values import load, version_of
 from langchain_agentmem.stores._words import entry
+
+logger = logging.getLogger(__name__)
 
 MINUTE: Final = 60_000_000
 MAX_UNITS: Final = 1 << UNIT_BITS
@@ -237,10 +240,12 @@ def check_versions(connection: sqlite3.Connection, expected: Expected, now: int)
     conflicts: dict[tuple[tuple[str, ...], str], tuple[int | None, int | None]] = {}
     for (namespace, key), version in expected.items():
         row = connection.execute(
-            f"SELECT i.value {_BY_KEY} AND (i.expires_at IS NULL OR i.expires_at > ?)",
+            f"SELECT CAST(i.value AS BLOB) {_BY_KEY} "
+            "AND (i.expires_at IS NULL OR i.expires_at > ?)",
             (encode(namespace), key, now),
         ).fetchone()
-        found = None if row is None else version_of(load(row[0]))
+        value = None if row is None else load(row[0], encode(namespace), key)
+        found = None if value is None else version_of(value)
         if found != version:
             conflicts[tuple(namespace), key] = (version, found)
     if conflicts:
@@ -262,16 +267,23 @@ def stored_units(connection: sqlite3.Connection, put: Put) -> dict[bytes, tuple[
 def read_all_units(
     connection: sqlite3.Connection, settings: IndexSettings | None
 ) -> list[tuple[int, str, list[Unit]]]:
-    """Return every item with its scope words and the texts its value has under an index."""
+    """Return items with their scope words and the texts their values have under an index.
+
+    Items whose value cannot be read are left out, and counted in a warning.
+    """
     rows = connection.execute(
-        "SELECT i.id, n.scope, i.value, i.fields FROM items i "
+        "SELECT i.id, n.scope, CAST(i.value AS BLOB), i.fields, n.path, i.key FROM items i "
         "JOIN namespaces n ON n.id = i.namespace_id"
     )
-    return [
-        (
-            item,
-            scope,
-            extract(load(value), None if fields is None else json.loads(fields), settings),
-        )
-        for item, scope, value, fields in rows
-    ]
+    found: list[tuple[int, str, list[Unit]]] = []
+    unread = 0
+    for item, scope, text, fields, path, key in rows:
+        value = load(text, path, key)
+        if value is None:
+            unread += 1
+            continue
+        index = None if fields is None else json.loads(fields)
+        found.append((item, scope, extract(value, index, settings)))
+    if unread:
+        logger.warning("%d items whose value cannot be read were not indexed.", unread)
+    return found

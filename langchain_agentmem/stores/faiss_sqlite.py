@@ -13,7 +13,7 @@ from langchain_agentmem.errors import ConfigurationError, IndexMismatchError
 from langchain_agentmem.stores import _indexing
 from langchain_agentmem.stores._namespaces import check_labels, encode
 from langchain_agentmem.stores._ops import StoreSearchOp
-from langchain_agentmem.stores._schema import Database
+from langchain_agentmem.stores._schema import Database, check_path
 from langchain_agentmem.stores._sweeper import Sweeper
 from langchain_agentmem.stores._values import to_micros
 
@@ -104,7 +104,9 @@ class FaissSqliteStore(BaseStore):
         self._clock = clock
         self._threads = faiss_threads
         self._budget = int(memory_budget_mb * 1_000_000)
-        self._database = Database(str(path), synchronous=synchronous, busy_timeout_s=busy_timeout_s)
+        self._database = Database(
+            check_path(path), synchronous=synchronous, busy_timeout_s=busy_timeout_s
+        )
         self._engine: Engine | None = None
         self._opening = threading.Lock()
         self._sweeper = Sweeper(self.sweep_ttl)
