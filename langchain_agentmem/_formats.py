@@ -150,7 +150,8 @@ def _why(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"not UTF-8 (byte {error.object[error.start]:#04x}); save the file as UTF-8."
     if isinstance(error, json.JSONDecodeError):
-        return f"not JSON ({error.msg} at column {error.colno}); expected one JSON object a line."
+        where = f"{error.msg.removesuffix(' at')} at column {error.colno}"
+        return f"not JSON ({where}); expected one JSON object a line."
     return f"not JSON that can be read ({error})."
 
 
@@ -161,7 +162,8 @@ def _parsed(source: Source, content: bytes) -> Any:  # noqa: ANN401 - any JSON
     try:
         return json.loads(content.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
-        msg = f"{source}, line {error.lineno}: not JSON ({error.msg}); {_EXPECTED}."
+        why = error.msg.removesuffix(" at")
+        msg = f"{source}, line {error.lineno}: not JSON ({why}); {_EXPECTED}."
         raise ConversationFormatError(msg) from error
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+from collections import Counter
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -11,16 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.table import Table
 from rich.text import Text
 
+from langchain_agentmem.cli._damage import DAMAGE, RESCUE, unreadable
 from langchain_agentmem.cli._memory import path_of, store_of
-from langchain_agentmem.cli._output import visible
-from langchain_agentmem.errors import AgentMemoryError, IndexMismatchError, StorageError
+from langchain_agentmem.cli._output import discreet, visible
+from langchain_agentmem.errors import AgentMemoryError, IndexMismatchError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from langchain_agentmem.cli._output import Output
 
+_SHOWN = 5
 EXTRAS: Final = {
     "openai": "langchain_openai",
     "langmem": "langmem",
@@ -68,8 +71,8 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Mend if asked to, then check."""
-    repaired = _mend(args) if args.repair or args.reembed else None
-    findings = list(_findings(args))
+    repaired, failure = _mend(args) if args.repair or args.reembed else (None, None)
+    findings = [*([failure] if failure else []), *_findings(args)]
     sound = all(finding.ok for finding in findings)
     if out.as_json:
         checks = [asdict(finding) for finding in findings]
@@ -85,8 +88,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return 0 if sound else 1
 
 
-def _mend(args: argparse.Namespace) -> int:
-    """Rebuild the index and return how many items there are.
+def _mend(args: argparse.Namespace) -> tuple[int | None, Finding | None]:
+    """Rebuild the index and return how many items there are, or why it cannot be.
+
+    A file that cannot be mended is left as it is: what is in it may still be rescued.
 
     Raises:
         IndexMismatchError: Another model is meant, and nobody asked to embed everything anew.
@@ -97,7 +102,14 @@ def _mend(args: argparse.Namespace) -> int:
             store.setup()
         count = store.reindex()
         store.vacuum()
-        return count
+    except IndexMismatchError:
+        raise
+    except DAMAGE as error:
+        reason = discreet(str(error)).rstrip(".")
+        detail = f"the index was not rebuilt, the file is unchanged: {reason}; {RESCUE}"
+        return None, Finding("repair", ok=False, detail=detail)
+    else:
+        return count, None
     finally:
         store.close()
 
@@ -124,8 +136,8 @@ def _file(args: argparse.Namespace) -> Iterator[Finding]:
         with FaissSqliteStore(path, index=None) as store:
             yield Finding("file", ok=True, detail=f"{path}, {path.stat().st_size / 1e6:.1f} MB")
             yield from _inside(store)
-    except StorageError as error:
-        yield Finding("file", ok=False, detail=str(error))
+    except DAMAGE as error:
+        yield Finding("file", ok=False, detail=discreet(str(error)))
         return
     yield _index(args)
 
@@ -135,19 +147,64 @@ def _inside(store: Any) -> Iterator[Finding]:  # noqa: ANN401 - the store, impor
         row = store.conn.execute(query).fetchone()
         return row[0] if row else None
 
-    intact = one("PRAGMA integrity_check")
-    advice = "" if intact == "ok" else "; restore a backup, or export what can still be read"
-    yield Finding("integrity", ok=intact == "ok", detail=f"{intact}{advice}")
-    yield Finding("schema", ok=True, detail=f"version {one('PRAGMA user_version')}")
-    texts, words = one("SELECT count(*) FROM units"), one("SELECT count(*) FROM words")
-    items, vectors = one("SELECT count(*) FROM items"), one("SELECT count(vector) FROM units")
+    checks: dict[str, Callable[[], Finding]] = {
+        "integrity": lambda: _integrity(one("PRAGMA integrity_check")),
+        "schema": lambda: Finding(
+            "schema", ok=True, detail=f"version {one('PRAGMA user_version')}"
+        ),
+        "values": lambda: _values(list(unreadable(store.conn))),
+        "items": lambda: _items(
+            one("SELECT count(*) FROM items"),
+            one("SELECT count(*) FROM units"),
+            one("SELECT count(vector) FROM units"),
+        ),
+        "words": lambda: _words(
+            one("SELECT count(*) FROM words"), one("SELECT count(*) FROM units")
+        ),
+        "embedded with": lambda: _embedded(one("SELECT value FROM meta WHERE key = 'fingerprint'")),
+    }
+    for name, check in checks.items():
+        try:
+            yield check()
+        except DAMAGE as error:
+            detail = f"cannot be checked: {discreet(str(error)).rstrip('.')}; {RESCUE}"
+            yield Finding(name, ok=False, detail=detail)
+
+
+def _integrity(found: object) -> Finding:
+    advice = "" if found == "ok" else f"; {RESCUE}"
+    return Finding("integrity", ok=found == "ok", detail=f"{found}{advice}")
+
+
+def _values(bad: list[tuple[tuple[str, ...], str]]) -> Finding:
+    """Say where values cannot be decoded, never what is in them."""
+    if not bad:
+        return Finding("values", ok=True, detail="all can be decoded")
+    places = Counter(namespace for namespace, _ in bad)
+    keys = dict(reversed(bad))
+    shown = [
+        f"{count} in {' / '.join(namespace)} ({keys[namespace]}{', ...' if count > 1 else ''})"
+        for namespace, count in places.most_common(_SHOWN)
+    ]
+    more = f" and in {len(places) - _SHOWN} more namespaces" if len(places) > _SHOWN else ""
+    number = "1 cannot" if len(bad) == 1 else f"{len(bad)} cannot"
+    detail = f"{number} be decoded as JSON: {', '.join(shown)}{more}; {RESCUE}"
+    return Finding("values", ok=False, detail=detail)
+
+
+def _items(items: int, texts: int, vectors: int) -> Finding:
     detail = f"{items} stored, {texts} texts indexed, {vectors} with a vector"
-    yield Finding("items", ok=True, detail=detail)
+    return Finding("items", ok=True, detail=detail)
+
+
+def _words(words: int, texts: int) -> Finding:
     advice = "" if texts == words else "; run 'agentmem doctor --repair'"
-    yield Finding("words", ok=texts == words, detail=f"{words} of {texts} texts{advice}")
-    found = one("SELECT value FROM meta WHERE key = 'fingerprint'")
+    return Finding("words", ok=texts == words, detail=f"{words} of {texts} texts{advice}")
+
+
+def _embedded(found: str | None) -> Finding:
     model = json.loads(found).get("embedding") if found else None
-    yield Finding("embedded with", ok=True, detail=model or "no model")
+    return Finding("embedded with", ok=True, detail=model or "no model")
 
 
 def _index(args: argparse.Namespace) -> Finding:
@@ -160,5 +217,5 @@ def _index(args: argparse.Namespace) -> Finding:
             f"'agentmem doctor --reembed --embed {args.embed}' to embed everything anew"
         )
         return Finding("index", ok=False, detail=detail)
-    except AgentMemoryError as error:
-        return Finding("index", ok=False, detail=str(error))
+    except (AgentMemoryError, *DAMAGE) as error:
+        return Finding("index", ok=False, detail=discreet(str(error)))

@@ -8,14 +8,16 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from langchain_agentmem.cli._damage import readable
 from langchain_agentmem.cli._memory import RECORDS, hint_for_nothing, of_user, opened, owner
+from langchain_agentmem.cli._output import visible
 from langchain_agentmem.errors import StorageError
 from langchain_agentmem.items import StoredMemory, to_timestamp
 from langchain_agentmem.scopes import closed, reserved
 from langchain_agentmem.scopes import journal as journal_of
 from langchain_agentmem.steps import journal, turns
 from langchain_agentmem.steps.drivers import run as drive
-from langchain_agentmem.steps.effects import List, Steps
+from langchain_agentmem.steps.effects import Steps
 
 if TYPE_CHECKING:
     import argparse
@@ -44,11 +46,11 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Write one line for each stored item."""
+    """Write one line for each stored item that can be read."""
     user = owner(args)
     with opened(args) as memory:
-        lines = drive(_lines(memory), memory.environment(of_user(user)))
-        if not lines:
+        lines, skipped = drive(_lines(memory), memory.environment(of_user(user)))
+        if not lines and not skipped:
             out.note(hint_for_nothing(memory, user))
     records = [line for line in lines if line["value"]["kind"] == "session"]
     contents = [line["value"]["content"] for line in records]
@@ -61,10 +63,14 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if args.output:
         count = sum(line["value"]["kind"] not in RECORDS for line in lines)
         if out.as_json:
-            out.json(user=user, memories=count, lines=len(lines), file=str(args.output))
+            counts = {"memories": count, "lines": len(lines), "skipped": skipped}
+            out.json(user=user, **counts, file=str(args.output))
         else:
-            out.say(f"{count} memories of {user} are in {args.output}.")
-    return 0
+            out.say(visible(f"{count} memories of {user} are in {args.output}."))
+    if skipped:
+        msg = f"{skipped} items cannot be read and were left out; 'agentmem doctor' says which."
+        out.error(msg, kind="CorruptStoreError")
+    return 1 if skipped else 0
 
 
 def _when(line: Line) -> str:
@@ -80,28 +86,41 @@ def _target(path: Path | None) -> AbstractContextManager[TextIO]:
     except FileExistsError as error:
         msg = f"{path} exists already and is not overwritten; name a new file."
         raise StorageError(msg) from error
+    except FileNotFoundError as error:
+        msg = f"{path.parent} does not exist; create the directory first, or name another file."
+        raise StorageError(msg) from error
+    except OSError as error:
+        msg = f"{path} cannot be written: {error.strerror or error}; name another file."
+        raise StorageError(msg) from error
 
 
-def _lines(memory: RAGMemory) -> Steps[list[Line]]:
+def _lines(memory: RAGMemory) -> Steps[tuple[list[Line], int]]:
+    """Return the lines of everything that can be read, and how many items cannot."""
     scope = yield from memory.scope()
     lines: list[Line] = []
+    skipped = 0
     for home in (yield from journal.homes(scope)):
-        changes = yield from _changes(home)
-        counters = yield from List(reserved("counters", home))
+        names = (home, closed(home), reserved("counters", home), journal_of(home))
+        parts = []
+        for name in names:
+            part, missing = yield from readable(memory.store, name)
+            parts.append(part)
+            skipped += missing
+        live, hidden, counters, records = parts
+        changes = _changes(records)
         counted = {each.key: each.item.content for each in counters}
-        found = [*(yield from List(home)), *(yield from List(closed(home)))]
-        for each in found:
+        for each in [*live, *hidden]:
             line = {**_stored(each), "history": sorted(changes.get(each.key, []), key=_version)}
             if each.key in counted:
                 line["counters"] = counted[each.key]
             lines.append(line)
-    return lines
+    return lines, skipped
 
 
-def _changes(home: tuple[str, ...]) -> Steps[dict[str, list[Line]]]:
+def _changes(records: list[StoredMemory]) -> dict[str, list[Line]]:
     """Return the journal of one namespace by the keys of its memories."""
     changes: dict[str, list[Line]] = {}
-    for record in (yield from List(journal_of(home))):
+    for record in records:
         key, _, version = record.key.rpartition("@")
         if isinstance(record.item.content, dict):
             change = {"version": int(version), **record.item.content}

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Select, ask, erase and give the receipt."""
     user = owner(args)
     with opened(args) as memory:
-        found = _selected(args, contents(memory, user, hidden=True))
+        found = _selected(args, contents(memory, user, hidden=True), user)
         if not found:
             if not out.as_json:
                 out.note("No memory matches." if args.matching else hint_for_nothing(memory, user))
@@ -70,13 +70,15 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def _selected(args: argparse.Namespace, memories: list[StoredMemory]) -> list[StoredMemory]:
+def _selected(
+    args: argparse.Namespace, memories: list[StoredMemory], user: str
+) -> list[StoredMemory]:
     if args.all:
         return memories
     if args.matching:
         wanted = args.matching.casefold()
         return [each for each in memories if wanted in each.text.casefold()]
-    return [the_one(memories, key) for key in args.keys]
+    return [the_one(memories, key, user=user) for key in args.keys]
 
 
 def _confirmed(out: Output, found: list[StoredMemory], user: str) -> bool:

@@ -107,7 +107,7 @@ def _list(memory: RAGMemory, user: str, out: Output, *, limit: int, hidden: bool
 
 
 def _show_one(memory: RAGMemory, user: str, key: str, out: Output) -> None:
-    found = the_one(contents(memory, user, hidden=True), key)
+    found = the_one(contents(memory, user, hidden=True), key, user=user)
     entries = memory.history(_at_home(found), config=of_user(user))
     if out.as_json:
         history = [_entry(entry) for entry in entries]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import sqlite3
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -53,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    if hasattr(sys.stdin, "reconfigure"):
+        sys.stdin.reconfigure(errors="surrogateescape")
     args = _parser().parse_args(argv)
     out = Output(as_json=args.json)
     try:
@@ -66,6 +70,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _INTERRUPTED
     except (AgentMemoryError, OSError) as error:
         out.error(str(error), kind=type(error).__name__)
+        return 1
+    except (sqlite3.Error, json.JSONDecodeError, UnicodeDecodeError) as error:
+        msg = f"{args.db} is damaged ({error}); run 'agentmem doctor', which says where."
+        out.error(msg, kind="CorruptStoreError")
         return 1
     return status
 

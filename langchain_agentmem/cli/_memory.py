@@ -146,8 +146,13 @@ def _contents(memory: RAGMemory, *, hidden: bool) -> Steps[list[StoredMemory]]:
     return sorted(spoken, key=when_said, reverse=True)
 
 
-def the_one(memories: list[StoredMemory], key: str) -> StoredMemory:
+def the_one(memories: list[StoredMemory], key: str, *, user: str) -> StoredMemory:
     """Return the memory with a key, or with the only key that begins like that.
+
+    Args:
+        memories: All memories of a user.
+        key: The key, or its beginning.
+        user: Whose memories they are, for the message.
 
     Raises:
         ConfigurationError: There is none, or more than one.
@@ -157,9 +162,15 @@ def the_one(memories: list[StoredMemory], key: str) -> StoredMemory:
     if len(found) == 1:
         return found[0]
     if found:
-        msg = f"{len(found)} memories have a key that begins with {key!r}; give more of it."
+        msg = (
+            f"{len(found)} memories of {user!r} have a key that begins with {key!r}; "
+            "give more of it."
+        )
     else:
-        msg = f"This user has no memory with the key {key!r}; 'agentmem inspect --user' lists them."
+        msg = (
+            f"{user!r} has no memory with the key {key!r}; 'agentmem inspect --user NAME' lists "
+            "the keys of a user, and --user chooses another one."
+        )
     raise ConfigurationError(msg)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import unicodedata
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from langchain_agentmem.items import StoredMemory
 
 _SCREENFUL: Final = 2000
+_DECODE: Final = re.compile(r"(Could not decode to UTF-8 column '[^']*') with text .*", re.DOTALL)
+_REORDERING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _PICTURES: Final = 0x2400
 """Where Unicode has pictures of the control characters."""
 
@@ -48,10 +51,11 @@ class Output:
 
     def note(self, line: str) -> None:
         """Write a remark that is no result."""
-        self.progress.print(Text(line, "dim"), soft_wrap=True)
+        self.progress.print(Text(visible(line), "dim"), soft_wrap=True)
 
     def error(self, message: str, *, kind: str = "Interrupted") -> None:
         """Explain what went wrong, on stderr."""
+        message = discreet(message)
         if self.as_json:
             sys.stderr.write(json.dumps({"error": kind, "message": message}) + "\n")
         else:
@@ -74,12 +78,22 @@ def shortened(text: str) -> str:
     return f"{text[:_SCREENFUL]}... ({len(text):,} characters; --json shows all)"
 
 
+def discreet(message: str) -> str:
+    """Return a message without the stored text that SQLite quotes when it is not UTF-8."""
+    return _DECODE.sub(r"\1", message)
+
+
 def visible(text: str) -> str:
-    """Return a text whose control characters are shown instead of sent to the terminal."""
+    """Return a text whose control characters are shown instead of sent to the terminal.
+
+    So are those that reorder the characters around them.
+    """
     return "".join(map(_visible, text))
 
 
 def _visible(character: str) -> str:
+    if character in _REORDERING:
+        return "\N{REPLACEMENT CHARACTER}"
     if character in "\n\t" or unicodedata.category(character) != "Cc":
         return character
     return chr(_PICTURES + ord(character)) if character < " " else "\N{REPLACEMENT CHARACTER}"
