@@ -61,11 +61,7 @@ def agentmem(
 
     def call(*arguments: object, stdin: str = "", typed: str | None = None) -> Done:
         piped = io.BytesIO(stdin.encode("utf-8", "surrogateescape"))
-        source = (
-            io.TextIOWrapper(piped, "utf-8", "surrogateescape")
-            if typed is None
-            else Terminal(typed)
-        )
+        source = io.TextIOWrapper(piped, "utf-8") if typed is None else Terminal(typed)
         monkeypatch.setattr("sys.stdin", source)
         capsys.readouterr()
         try:
