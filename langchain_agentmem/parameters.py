@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, make_dataclass
-from typing import Any, ClassVar, Self, get_type_hints
+from dataclasses import MISSING, dataclass, field, fields, make_dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 from langchain_agentmem.errors import ConfigurationError
 
@@ -31,7 +32,7 @@ class Parameters:
         """Return a preset's parameters with some of them given.
 
         Raises:
-            ConfigurationError: There is no such preset or no such parameter.
+            ConfigurationError: There is no such preset or parameter, or a value has another type.
         """
         if preset not in cls.presets:
             msg = f"There is no preset {preset!r}; choose one of {sorted(cls.presets)}."
@@ -41,7 +42,26 @@ class Parameters:
         if unknown:
             msg = f"Unknown parameter {unknown[0]!r}; {cls.__name__} has {sorted(names)}."
             raise ConfigurationError(msg)
-        return cls(**{**cls.presets[preset], **given})
+        fitting = {name: cls.fit(name, value) for name, value in given.items()}
+        return cls(**{**cls.presets[preset], **fitting})
+
+    @classmethod
+    def fit(cls, name: str, value: object) -> object:
+        """Return a value in the type of its field: an int as float, a list as tuple, else itself.
+
+        Raises:
+            ConfigurationError: It is of another type.
+        """
+        kind, optional = _kinds(cls)[name]  # type: ignore[arg-type]  # a class is hashable
+        if (value is None and optional) or _is_a(value, kind):
+            return value
+        if kind is float and _is_a(value, int):
+            return float(value)  # type: ignore[arg-type]  # an int
+        if kind is tuple and isinstance(value, list):
+            return tuple(value)
+        words = f"{kind.__name__} or None" if optional else kind.__name__
+        msg = f"{name!r} must be of type {words}, not {value!r} ({type(value).__name__})."
+        raise ConfigurationError(msg)
 
     def require(
         self,
@@ -62,6 +82,29 @@ class Parameters:
             if getattr(self, name) not in allowed:
                 msg = f"{name} must be one of {allowed}, not {getattr(self, name)!r}."
                 raise ConfigurationError(msg)
+
+
+def _is_a(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and (kind in (bool, object) or not isinstance(value, bool))
+
+
+@lru_cache(maxsize=64)
+def _kinds(parameters: type[Parameters]) -> dict[str, tuple[type, bool]]:
+    """Return the type of each field's value, and whether None is one: by default and hint."""
+    hints = get_type_hints(parameters)
+    kinds: dict[str, tuple[type, bool]] = {}
+    for each in fields(parameters):
+        parts = get_args(hints[each.name])
+        default = each.default
+        if default is MISSING and each.default_factory is not MISSING:
+            default = each.default_factory()
+        kind = object if default is MISSING or callable(default) else type(default)
+        if default is None:
+            scalars = [part for part in parts if part is not type(None)]
+            known = len(scalars) == 1 and scalars[0] in _SCALARS
+            kind = scalars[0] if known else object
+        kinds[each.name] = (kind, default is None or type(None) in parts)
+    return kinds
 
 
 def context_schema(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from langgraph.store.base import BaseStore
 
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.items import Cause, MemoryOperation, StoredMemory, to_timestamp
+from langchain_agentmem.items import Cause, MemoryOperation, StoredMemory
 from langchain_agentmem.memories.forgetting import (
     EVERYTHING,
     Everything,
@@ -27,6 +27,7 @@ from langchain_agentmem.memories.state import (
     RecallOutput,
     RememberInput,
     RememberOutput,
+    recall_input,
 )
 from langchain_agentmem.messages import to_messages
 from langchain_agentmem.parameters import Parameters, context_schema
@@ -174,11 +175,13 @@ class Memory(ABC):
             config: The call's config; its `configurable` names the scope.
             context: The runtime context, which wins over the config.
             limit: At most this many memories.
-            as_of: Recall what was known and held at that time.
+            as_of: Recall what was known and held at that time, an aware datetime.
             **settings: Parameters of the architecture, for this call only.
 
         Raises:
             ConfigurationError: The scope, the store or a parameter is missing or wrong.
+            TypeError: `limit` is no integer, or `as_of` no datetime.
+            ValueError: `limit` is negative, or `as_of` has no time zone.
         """
         env = self.environment(config, context, settings)
         return run(self._recall_steps(query, limit, as_of), env)
@@ -200,11 +203,7 @@ class Memory(ABC):
     def _recall_steps(
         self, query: Conversation, limit: int | None, as_of: datetime | None
     ) -> Steps[Recall]:
-        state: dict[str, Any] = {"messages": to_messages(query), "limit": _positive(limit)}
-        if isinstance(query, str):
-            state["query"] = query
-        if as_of is not None:
-            state["as_of"] = to_timestamp(as_of)
+        state = recall_input(query, limit, as_of)
         final = yield from self.recall_flow().drive(state)
         return Recall(
             items=[StoredMemory.from_dict(each) for each in final.get("memories", [])],
@@ -471,13 +470,6 @@ def _checked_store(store: object) -> BaseStore | None:
         "Use FaissSqliteStore('memory.sqlite')."
     )
     raise ConfigurationError(msg)
-
-
-def _positive(limit: int | None) -> int | None:
-    if limit is not None and (isinstance(limit, bool) or limit < 0):
-        msg = f"limit must be 0 or more, not {limit!r}."
-        raise ValueError(msg)
-    return limit
 
 
 def _report(operations: list[MemoryOperation], ledger: Ledger) -> ConsolidationReport:

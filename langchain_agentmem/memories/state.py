@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Self
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels import UntrackedValue
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from langchain_agentmem.items import MemoryOperation, StoredMemory
+from langchain_agentmem.items import MemoryOperation, StoredMemory, to_timestamp
+from langchain_agentmem.messages import to_messages
+
+if TYPE_CHECKING:
+    from langchain_agentmem.messages import Conversation
 
 
 class MemoryState(TypedDict, total=False):
@@ -33,6 +38,34 @@ class RecallInput(TypedDict, total=False):
     messages: Annotated[list[AnyMessage], add_messages]
     query: Annotated[str, UntrackedValue]
     as_of: Annotated[str, UntrackedValue]
+
+
+def recall_input(query: Conversation, limit: int | None, as_of: datetime | None) -> dict[str, Any]:
+    """Return the state that a call of `recall` begins with.
+
+    Raises:
+        TypeError: `limit` is no integer, or `as_of` no datetime.
+        ValueError: `limit` is negative, or `as_of` has no time zone.
+    """
+    if limit is not None and not isinstance(limit, int):
+        msg = f"limit must be an integer, such as 3, not {limit!r} ({type(limit).__name__})."
+        raise TypeError(msg)
+    if limit is not None and (isinstance(limit, bool) or limit < 0):
+        msg = f"limit must be 0 or more, not {limit!r}."
+        raise ValueError(msg)
+    state: dict[str, Any] = {"messages": to_messages(query), "limit": limit}
+    if isinstance(query, str):
+        state["query"] = query
+    if as_of is None:
+        return state
+    if not isinstance(as_of, datetime):
+        msg = (
+            "as_of must be an aware datetime, such as datetime(2026, 1, 1, tzinfo=UTC), "
+            f"not {as_of!r} ({type(as_of).__name__})."
+        )
+        raise TypeError(msg)
+    state["as_of"] = to_timestamp(as_of)
+    return state
 
 
 class RecallOutput(TypedDict, total=False):

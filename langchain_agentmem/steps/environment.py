@@ -272,26 +272,10 @@ class Environment:
         for each in fields(base):
             found = self.scope.resolve(each.name, None)
             if found is not None:
-                given[each.name] = _like(each.name, found, getattr(base, each.name))
+                given[each.name] = base.fit(each.name, found)
         return replace(base, **given) if given else base
 
     def _emit(self, event: dict[str, Any]) -> None:
         logger.debug("%s", event)
         if self.emitter is not None:
             self.emitter(event)
-
-
-def _like(name: str, found: object, default: object) -> object:
-    """Return a setting in the type of its default.
-
-    Raises:
-        ConfigurationError: It is of another type.
-    """
-    if isinstance(default, float) and isinstance(found, int) and not isinstance(found, bool):
-        return float(found)
-    if isinstance(default, tuple) and isinstance(found, list):
-        return tuple(found)
-    if default is None or type(found) is type(default):
-        return found
-    msg = f"{name!r} must be a {type(default).__name__}, not {found!r} ({type(found).__name__})."
-    raise ConfigurationError(msg)

@@ -105,7 +105,8 @@ def _read_file(store: FaissSqliteStore) -> Iterator[Sequence[Record]]:
 def _file_record(store: FaissSqliteStore, item: int) -> Iterator[Record]:
     row = store.conn.execute(
         "SELECT n.path, i.key, CAST(i.value AS BLOB), i.fields, i.created_at, i.updated_at, "
-        "i.ttl_minutes, i.expires_at FROM items i JOIN namespaces n ON n.id = i.namespace_id WHERE i.id = ?",
+        "i.ttl_minutes, i.expires_at FROM items i JOIN namespaces n ON n.id = i.namespace_id "
+        "WHERE i.id = ?",
         (item,),
     ).fetchone()
     if row is None:
