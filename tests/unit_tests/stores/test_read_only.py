@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from langchain_core.runnables import RunnableConfig
 
 from langchain_agentmem.errors import StorageError
+from langchain_agentmem.memories import RAGMemory
 from langchain_agentmem.stores import FaissSqliteStore
 from tests.unit_tests.stores.conftest import Open
 
@@ -124,3 +126,17 @@ def test_read_only_file_of_another_program(open_store: Open, folder: Path) -> No
     _forbid(folder)
     with pytest.raises(StorageError, match="another program"):
         open_store(path).setup()
+
+
+@pytest.mark.parametrize("locked", ["file", "folder"])
+def test_memory_recalls_from_a_read_only_directory(folder: Path, locked: str) -> None:
+    """Recall writes nothing, so that it works wherever the store can be read."""
+    path, ann = folder / "memory.sqlite", RunnableConfig(configurable={"user_id": "ann"})
+    with FaissSqliteStore(path) as writer:
+        RAGMemory(store=writer).remember("I live in Bremen.", config=ann)
+    _forbid(path if locked == "file" else folder)
+    with FaissSqliteStore(path) as reader:
+        memory = RAGMemory(store=reader)
+        assert "Bremen" in memory.recall("Where do I live?", config=ann).text
+        with pytest.raises(StorageError, match="read-only"):
+            memory.remember("I moved.", config=ann)
