@@ -126,7 +126,7 @@ def test_wrong_kind_or_setting(kind: str, config: dict[str, Any], why: str) -> N
 @THEIR_WARNINGS
 def test_delegate_that_raises_keeps_the_prompt(monkeypatch: pytest.MonkeyPatch, ways: Ways) -> None:
     """An IndexError out of LangMem (B22) ends as a reason in the report."""
-    import langmem  # type: ignore[import-untyped]
+    langmem = pytest.importorskip("langmem")
 
     class Broken:
         """Raises as LangMem does on a null answer."""
@@ -159,6 +159,7 @@ _BETTER = "Answer {q} briefly."
 @THEIR_WARNINGS
 def test_langmem_proposes_under_our_guards(ways: Ways) -> None:
     """The real LangMem, with its calls counted and its text guarded."""
+    pytest.importorskip("langmem")
     model = ScriptedChatModel(replies=_langmem_answers)
     graph = optimizer(model, InMemoryStore(), strategy=LangMemStrategy("metaprompt"))
     (row,) = ways.run(graph)["report"]
@@ -170,6 +171,7 @@ def test_langmem_proposes_under_our_guards(ways: Ways) -> None:
 @THEIR_WARNINGS
 def test_langmem_is_stopped_at_the_budget(ways: Ways) -> None:
     """A delegate's call beyond the budget is not made."""
+    pytest.importorskip("langmem")
     model = ScriptedChatModel(replies=_langmem_answers)
     graph = optimizer(model, InMemoryStore(), strategy=LangMemStrategy("metaprompt"), max_calls=1)
     result = ways.run(graph)

@@ -29,6 +29,7 @@ def indexed() -> FaissSqliteStore:
 
 def community_faiss(embedder: CharacterEmbeddings) -> Any:  # noqa: ANN401 - an optional package
     """Return an empty FAISS vector store of langchain-community."""
+    pytest.importorskip("langchain_community")
     import faiss
     from langchain_community.docstore.in_memory import InMemoryDocstore
     from langchain_community.vectorstores import FAISS

@@ -1,6 +1,7 @@
 """Fixtures of the surfaces' tests: both kinds of stores, a clock, sync and async calls."""
 
 import asyncio
+import importlib.util
 import random
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,10 @@ from langchain_agentmem import (
 )
 from langchain_agentmem.embeddings import default_embeddings
 from langchain_agentmem.stores import StoreIndexConfig
+
+collect_ignore = [] if importlib.util.find_spec("langchain_classic") else ["test_chains.py"]
+"""Classic chains are an extra."""
+
 
 ANN: RunnableConfig = {"configurable": {"user_id": "ann"}}
 HOME = ("memories", "ann")

@@ -1,6 +1,7 @@
 """`AgentMemoryMiddleware`: recalled once, shown to the model only, remembered once."""
 
 import asyncio
+import importlib
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -531,6 +532,8 @@ def test_hooks_are_visible_as_nodes(store: BaseStore) -> None:
 
 def test_traces_can_leave_the_state_out() -> None:
     """With `trace_recall=False` the middleware's own spans carry no payload."""
+    if not hasattr(importlib.import_module("langgraph.types"), "TracePolicy"):
+        pytest.skip("this langgraph has no trace policies")
     assert AgentMemoryMiddleware(RAGMemory(), trace_recall=False).trace_policy is not None
     assert AgentMemoryMiddleware(RAGMemory()).trace_policy is None
 
