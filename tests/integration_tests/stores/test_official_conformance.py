@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,10 @@ class TestSqliteStore(_Sqlite):
         return tables.SQLITE_STORE
 
 
+@pytest.mark.skipif(
+    sys.version_info < (3, 12),
+    reason="reporting its known failures can end the run with CPython 3.11's SystemError in ast",
+)
 class TestAsyncSqliteStore(_Sqlite, AsyncBaseStoreConformance):
     """`AsyncSqliteStore`, which is async only."""
 
@@ -66,6 +71,12 @@ class TestAsyncSqliteStore(_Sqlite, AsyncBaseStoreConformance):
         async with sqlite.AsyncSqliteStore.from_conn_string(path, **options) as store:
             await store.setup()
             yield store
+
+    @pytest.mark.skip(
+        reason="known to fail, and its refusal breaks CPython's own traceback printing"
+    )
+    def test_s4_sync_call_works_on_the_thread_of_a_loop(self) -> None:  # type: ignore[override]
+        """S4 is in the table of known failures; running it ends the whole run on Python 3.11."""
 
     @property
     def expected_failures(self) -> Mapping[str, str]:
