@@ -18,6 +18,9 @@ EXPECTED = {
     "short_term.py": "From the archive: Fact 3: Rex has buried bone number 3 in the garden.",
     "agent_middleware.py": "> What is my dog called?\nI was told:\n<memories>",
     "chain_memory.py": "Human: This is turn 5.\nAI: I see 6 lines.",
+    "mem0.py": "Kept, not destroyed: ['Ann lives in Oslo.']",
+    "a_mem.py": "linked: I have started to learn the cello.",
+    "consolidation.py": "done: 1 added, calls {'extract': 1}",
     "retriever.py": "My dog is called Rex.\n['Hello', 'Hello Ann']",
     "command_line.sh": "Erased 1 memory of Emily for good",
 }
