@@ -21,7 +21,7 @@ test: $(VENV)/dev.stamp ## Run the unit tests: no network, no key; TESTS=path ru
 	$(BIN)/python -m pytest -n 2 $(or $(TESTS),tests/unit_tests)
 
 integration_tests: $(VENV)/integration.stamp ## Run the tests with real servers, kills and builds.
-	$(BIN)/python -m pytest --force-enable-socket --timeout 300 $(or $(TESTS),tests/integration_tests)
+	$(BIN)/python -m pytest -n 2 --force-enable-socket --timeout 300 $(or $(TESTS),tests/integration_tests)
 
 lint: $(VENV)/dev.stamp ## Check style, format and the shape of the code.
 	$(BIN)/ruff check .
