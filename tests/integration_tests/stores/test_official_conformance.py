@@ -72,12 +72,6 @@ class TestAsyncSqliteStore(_Sqlite, AsyncBaseStoreConformance):
             await store.setup()
             yield store
 
-    @pytest.mark.skip(
-        reason="known to fail, and its refusal breaks CPython's own traceback printing"
-    )
-    def test_s4_sync_call_works_on_the_thread_of_a_loop(self) -> None:  # type: ignore[override]
-        """S4 is in the table of known failures; running it ends the whole run on Python 3.11."""
-
     @property
     def expected_failures(self) -> Mapping[str, str]:
         """The shipped table."""
