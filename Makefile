@@ -57,7 +57,7 @@ locks: $(VENV)/dev.stamp ## Renew requirements/*.lock; each is a part of the one
 	$(UV_COMPILE) --universal --extra openai --extra langmem --extra classic --extra postgres \
 		--group dev -c requirements/integration.lock -o requirements/dev.lock
 	$(UV_COMPILE) --universal --group build -c requirements/dev.lock -o requirements/demo.lock
-	$(UV_COMPILE) --group test --resolution lowest-direct -o requirements/lowest.lock
+	$(UV_COMPILE) --group build --group test --resolution lowest-direct -o requirements/lowest.lock
 
 clean: ## Remove the environments and caches that these targets made.
 	rm -rf $(VENV) $(LOWEST) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
@@ -73,8 +73,7 @@ $(VENV)/%.stamp: requirements/%.lock pyproject.toml | $(VENV)/bin/python
 	$(call install,$(VENV),$<)
 
 $(LOWEST)/lowest.stamp: requirements/lowest.lock pyproject.toml | $(LOWEST)/bin/python
-	$(LOWEST)/bin/python -m pip install -qq --require-hashes -r $<
-	touch $@
+	$(call install,$(LOWEST),$<)
 
 %/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
