@@ -6,9 +6,9 @@ when they are asked for.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from langchain_agentmem._lazy import lazy_names
 from langchain_agentmem.stores._ops import ScoredItem, StoreIndexConfig, StoreSearchOp
 from langchain_agentmem.stores.faiss_sqlite import FaissSqliteStore
 
@@ -43,10 +43,4 @@ __all__ = [
     "open_store",
 ]
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name may be asked for
-    """Load an adapter at first use (PEP 562)."""
-    if name not in _HOMES:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

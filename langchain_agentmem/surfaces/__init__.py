@@ -1,6 +1,6 @@
 """The ways in: graph nodes and tools over the same memories and the same store.
 
-- `recall_node`, `remember_node`: a memory's steps as nodes of your own graph.
+- `recall_node`, `remember_node`, `submit_node`: a memory's steps as nodes of your own graph.
 - `create_manage_memory_tool`, `create_search_memory_tool`: the model itself writes and searches.
 - `load_prompt_node`, `PromptMiddleware`: the active version of a learned prompt.
 - `create_memory_agent`: a whole agent that recalls, answers and remembers.
@@ -8,13 +8,13 @@
 - `WindowMiddleware`, `SummaryMiddleware`: bound what the model sees of a conversation.
 - `langchain_agentmem.surfaces.chains`: `memory=` of a classic chain (extra `[classic]`).
 - `MemoryRetriever`, `StoreChatMessageHistory`: for code that is neither chain nor agent.
-- `langchain_agentmem.surfaces.agent`: a whole agent that recalls, answers and remembers.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from langchain_agentmem._lazy import lazy_names
 
 if TYPE_CHECKING:
     from langchain_agentmem.surfaces.agent import create_memory_agent as create_memory_agent
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from langchain_agentmem.surfaces.nodes import recall_node as recall_node
     from langchain_agentmem.surfaces.nodes import remember_node as remember_node
+    from langchain_agentmem.surfaces.nodes import submit_node as submit_node
     from langchain_agentmem.surfaces.prompts import PromptMiddleware as PromptMiddleware
     from langchain_agentmem.surfaces.prompts import load_prompt_node as load_prompt_node
     from langchain_agentmem.surfaces.retriever import MemoryRetriever as MemoryRetriever
@@ -53,6 +54,7 @@ _HOMES = {
     "load_prompt_node": "prompts",
     "recall_node": "nodes",
     "remember_node": "nodes",
+    "submit_node": "nodes",
 }
 
 __all__ = [
@@ -68,17 +70,7 @@ __all__ = [
     "load_prompt_node",
     "recall_node",
     "remember_node",
+    "submit_node",
 ]
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name may be asked for
-    """Load a public name from its home at first use (PEP 562), so that importing stays cheap."""
-    if name not in _HOMES:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    """List the public names, loaded or not."""
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

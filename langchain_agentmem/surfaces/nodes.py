@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from langchain_agentmem.consolidation.nodes import submit_node
 from langchain_agentmem.messages import to_messages
 from langchain_agentmem.steps.flow import as_node
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
     from langchain_agentmem.memories.base import Memory
     from langchain_agentmem.steps.effects import Steps
+
+__all__ = ["recall_node", "remember_node", "submit_node"]
 
 
 def recall_node(

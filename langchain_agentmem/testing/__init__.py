@@ -6,8 +6,9 @@ what another needs.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from langchain_agentmem._lazy import lazy_names
 
 if TYPE_CHECKING:
     from langchain_agentmem.testing.conformance import (
@@ -48,15 +49,4 @@ __all__ = [
     "UnexpectedCallError",
 ]
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name may be asked for
-    """Load a public name from its home at first use (PEP 562)."""
-    if name not in _HOMES:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    """List the public names, loaded or not."""
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES, __all__)

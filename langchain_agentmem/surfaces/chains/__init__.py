@@ -10,8 +10,9 @@ over a memory that extracts facts or a graph, or over `SummaryBufferMemory`.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from langchain_agentmem._lazy import lazy_names
 
 if TYPE_CHECKING:
     from langchain_agentmem.surfaces.chains.classic import (
@@ -70,18 +71,17 @@ __all__ = [
     "VectorStoreRetrieverMemory",
 ]
 
+_load, __dir__ = lazy_names(__name__, _HOMES, __all__)
+
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name may be asked for
-    """Load a public name from its home at first use (PEP 562).
+    """Load a public name from its home at first use.
 
     Raises:
         ImportError: The extra `[classic]` is not installed.
     """
-    if name not in _HOMES:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
     try:
-        home = import_module(f"{__name__}.{_HOMES[name]}")
+        return _load(name)
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("langchain_classic"):
             raise
@@ -90,9 +90,3 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name may be aske
             "run: pip install 'langchain-agentmem[classic]'"
         )
         raise ImportError(msg) from error
-    return getattr(home, name)
-
-
-def __dir__() -> list[str]:
-    """List the public names, loaded or not."""
-    return sorted(__all__)

@@ -64,9 +64,10 @@ def test_kit_reports_what_a_store_does(tmp_path: Path) -> None:
 def test_kit_needs_only_pytest_and_langgraph() -> None:
     """Importing the suites loads nothing of this package beyond the testing tools."""
     code = (
-        "import sys, langchain_agentmem.testing.conformance; "
-        "print(sorted(n for n in sys.modules if n.startswith('langchain_agentmem.') "
-        "and not n.startswith(('langchain_agentmem.testing', 'langchain_agentmem._version'))))"
+        "import sys, langchain_agentmem; before = set(sys.modules)\n"
+        "import langchain_agentmem.testing.conformance\n"
+        "print(sorted(n for n in set(sys.modules) - before if n.startswith('langchain_agentmem.') "
+        "and not n.startswith('langchain_agentmem.testing')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
