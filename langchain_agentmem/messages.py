@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -19,6 +20,7 @@ USER: Final = "user"
 ASSISTANT: Final = "assistant"
 _ROLES: Final = {"human": USER, "ai": ASSISTANT}
 _ROLE_NAMES: Final = frozenset({"user", "human", "ai", "assistant", "system", "developer", "tool"})
+_NO_SPEAKERS: Final = _ROLE_NAMES | {"function"}
 
 
 def to_messages(conversation: Conversation) -> list[AnyMessage]:
@@ -83,13 +85,23 @@ def encodable(text: str) -> str:
 def speaker_of(message: BaseMessage) -> str | None:
     """Return who speaks: the name, else `"user"` or `"assistant"`; None for other roles.
 
+    A name that is itself a role, such as `"system"`, is not taken: nobody speaks as another role.
+
     A message whose `additional_kwargs` hold `remember: False` has no speaker either: it is shown
     in the conversation, but is nothing to remember, such as an answer that only quotes memories.
     """
     if message.additional_kwargs.get("remember") is False:
         return None
     role = _ROLES.get(message.type)
-    return (message.name or role) if role else None
+    if role is None or message.name is None or _claims_a_role(message.name):
+        return role
+    return message.name or role
+
+
+def _claims_a_role(name: str) -> bool:
+    """Tell whether a name reads like a role, in whatever letters, spacing or punctuation."""
+    letters = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(filter(str.isalnum, letters)) in _NO_SPEAKERS
 
 
 def time_of(message: BaseMessage) -> datetime | None:

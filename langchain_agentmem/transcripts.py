@@ -74,7 +74,7 @@ def speaker_label(message: BaseMessage, *, human: str = "Human", ai: str = "AI")
     """Return the role that a line of a transcript begins with."""
     role = {"human": human, "ai": ai}.get(message.type) or _ROLES.get(message.type, message.type)
     if message.type == "tool" and message.name:
-        return f"{role} {message.name}"
+        return f"{role} {' '.join(message.name.split())}"
     return role
 
 
