@@ -107,4 +107,5 @@ def test_consumer_type_checks(python: Path, tmp_path: Path) -> None:
     """A user's program passes a strict type checker against the installed wheel."""
     (tmp_path / "consumer.py").write_text(CONSUMER)
     mypy = (sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache")
-    _call(*mypy, "--python-executable", python, "consumer.py", cwd=tmp_path)
+    found = _call(*mypy, "--python-executable", python, "consumer.py", cwd=tmp_path)
+    assert found.startswith("Success")

@@ -146,3 +146,6 @@ async def test_a_cancelled_wait_releases_its_locks() -> None:
     await asyncio.gather(writing, return_exceptions=True)
     version = None if store.get(*REF) is None else 1
     await asyncio.wait_for(abatch(store, [_put(2)], {REF: version}), 5)
+    written = store.get(*REF)
+    assert written is not None
+    assert written.value["version"] == 2

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from langgraph.store.base import BaseStore
 
+from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.steps.effects import Get, List, Namespaces, Put, Search, Steps, Write
 from langchain_agentmem.steps.environment import Environment
 from tests.unit_tests.floor import START, Drive
@@ -113,12 +114,15 @@ def test_a_write_is_one_batch(drive: Drive, env: Environment, any_store: BaseSto
 
 
 def test_writing_nothing_touches_no_store(drive: Drive) -> None:
-    """An empty write needs no store."""
+    """An empty write needs no store, which a write of something does."""
 
-    def step() -> Steps[None]:
-        yield from Write([])
+    def step(*puts: Put) -> Steps[str]:
+        yield from Write(list(puts))
+        return "done"
 
-    drive(step(), Environment())
+    assert drive(step(), Environment()) == "done"
+    with pytest.raises(ConfigurationError, match="No store"):
+        drive(step(Put(("m",), "k", {})), Environment())
 
 
 @pytest.mark.parametrize(("days", "minutes"), [(1, 1440), (-1, 1 / 60)])
