@@ -1,7 +1,8 @@
-"""Retrieval arms over everything of one namespace that a call may see.
+"""Retrieval arms: the best memories of one namespace by meaning, and by words.
 
-What may be seen is decided first, over all memories; only then is anything ranked or cut, so a
-filter never empties a list of best matches.
+What may be seen is decided before anything is cut: an arm asks the store for more until it has as
+many memories that pass as it wants, or until there are no more. A scope is read whole only where a
+store has no index at all. Closed memories have no vector in any store and are ranked here.
 """
 
 from __future__ import annotations
@@ -16,105 +17,157 @@ from langchain_agentmem.items import StoredMemory
 from langchain_agentmem.retrieval.lexical import LexicalIndex
 from langchain_agentmem.retrieval.text import query_terms, terms
 from langchain_agentmem.scopes import closed
-from langchain_agentmem.steps.effects import Embed, Emit, List, Now, Search, Steps
+from langchain_agentmem.steps.effects import (
+    Embed,
+    Emit,
+    HasWiderSearch,
+    List,
+    Now,
+    Search,
+    SearchMode,
+    Steps,
+)
 from langchain_agentmem.steps.recall import Moment, ref_text, searched_text, when_said
 
 OKAPI_K1: Final = 1.5
 OKAPI_B: Final = 0.75
+_DEEPER: Final = 4
 
 Test = Callable[[StoredMemory], bool]
 
 
-def eligible(home: tuple[str, ...], test: Test, *, closed_too: bool) -> Steps[list[StoredMemory]]:
-    """Return every memory of a namespace that passes a test.
-
-    Args:
-        home: The namespace.
-        test: What a memory must pass: status, time, filter.
-        closed_too: Also look among superseded and archived memories.
-    """
-    found = yield from List(home)
-    if closed_too:
-        hidden = yield from List(closed(home))
-        found += [replace(each, namespace=home) for each in hidden]
-    return [each for each in found if test(each)]
-
-
 def nearest(home: tuple[str, ...], text: str, limit: int) -> Steps[list[StoredMemory]]:
-    """Return the live memories of a namespace most similar to a text, best first.
-
-    A store without vectors is searched by words.
-    """
-    now = yield from Now()
-    pool = yield from eligible(home, lambda each: each.item.is_current(now), closed_too=False)
-    near = yield from similarities(home, text, pool, limit)
-    by_ref = {ref_text(each): each for each in pool}
-    return [by_ref[ref] for ref in top(near or okapi(text, pool), limit)]
+    """Return the live memories of a namespace most similar to a text, best first."""
+    return (yield from best(home, text, limit, Moment((yield from Now()))))
 
 
 def best(
     home: tuple[str, ...], query: str, limit: int, moment: Moment
 ) -> Steps[list[StoredMemory]]:
     """Return the best memories of a namespace: by cosine, by words without it, else the newest."""
-    pool = yield from eligible(home, moment.shows, closed_too=moment.past)
-    if not query or not pool:
-        return sorted(pool, key=when_said, reverse=True)[:limit]
-    scores = yield from similarities(home, query, pool, limit)
-    if not any(score > 0 for score in scores.values()):
-        scores = okapi(query, pool)
-    by_ref = {ref_text(each): each for each in pool}
-    return [by_ref[ref].scored(score) for ref, score in top(scores, limit).items()]
+    test = moment.shows
+    past = (yield from hidden(home, test)) if moment.past else []
+    if not query:
+        return sorted([*(yield from newest(home, limit, test)), *past], key=_age)[:limit]
+    near = yield from semantic(home, query, limit, test)
+    near += yield from embedded(query, shortlist(query, past, limit))
+    if not any((each.score or 0.0) > 0 for each in near):
+        near = (yield from lexical(home, query, limit, test, near=near, past=past)) or near
+    return ranked(near)[:limit]
 
 
-def similarities(
-    home: tuple[str, ...], query: str, pool: Sequence[StoredMemory], depth: int
-) -> Steps[dict[str, float]]:
-    """Return the cosine similarity of the best `depth` memories of a pool, by `ref_text`.
+def ranked(memories: Sequence[StoredMemory]) -> list[StoredMemory]:
+    """Return scored memories, best first."""
+    return sorted(memories, key=lambda each: -(each.score or 0.0))
 
-    Live memories are searched in the store; closed ones, which have no vector there, are embedded
-    here. A store without vectors gives none.
+
+def _age(memory: StoredMemory) -> float:
+    return -when_said(memory).timestamp()
+
+
+def newest(home: tuple[str, ...], limit: int, test: Test) -> Steps[list[StoredMemory]]:
+    """Return the newest live memories of a namespace that pass a test.
+
+    Only a store of wider search lists the newest first; any other is read whole.
     """
-    wanted = {ref_text(each) for each in pool}
-    live = sum(each.item.status == "active" for each in pool)
-    found = yield from _nearest(home, query, live, depth, wanted)
-    hidden = [each for each in pool if each.item.status != "active"]
-    found.update((yield from _embedded(query, hidden)))
-    best = sorted(found.items(), key=lambda pair: -pair[1])[:depth]
-    return dict(best)
+    if (yield from HasWiderSearch()):
+        return (yield from _deep(home, None, limit, test, "hybrid"))
+    return sorted([each for each in (yield from List(home)) if test(each)], key=_age)[:limit]
 
 
-def _nearest(
-    home: tuple[str, ...], query: str, live: int, depth: int, wanted: set[str]
-) -> Steps[dict[str, float]]:
-    """Search deeper and deeper until `depth` wanted memories, or all of them, are found."""
-    limit = max(depth, 1)
-    while live:
-        try:
-            hits = yield from Search(home, query, limit=limit, mode="dense")
-        except ValueError:  # a store that is searched by words alone
-            return {}
-        found = {
-            ref_text(each): each.parts.get("cosine", each.score)
-            for each in hits
-            if ref_text(each) in wanted
-        }
-        if len(found) >= min(depth, live) or len(hits) < limit:
-            return {ref: score for ref, score in found.items() if score is not None}
-        limit *= 4
-    return {}
+def hidden(home: tuple[str, ...], test: Test) -> Steps[list[StoredMemory]]:
+    """Return the superseded and archived memories of a namespace that pass a test."""
+    found = yield from List(closed(home))
+    return [each for one in found if test(each := replace(one, namespace=home))]
 
 
-def _embedded(query: str, memories: Sequence[StoredMemory]) -> Steps[dict[str, float]]:
+def semantic(
+    home: tuple[str, ...], query: str, depth: int, test: Test
+) -> Steps[list[StoredMemory]]:
+    """Return the `depth` live memories most similar to a query, each scored with its cosine.
+
+    A store without vectors gives none.
+    """
+    try:
+        found = yield from _deep(home, query, depth, test, "dense")
+    except ValueError:  # a store that is searched by words alone
+        return []
+    scores = [each.parts.get("cosine", each.score) for each in found]
+    return [
+        replace(each, score=score)
+        for each, score in zip(found, scores, strict=True)
+        if score is not None
+    ]
+
+
+def lexical(
+    home: tuple[str, ...],
+    query: str,
+    depth: int,
+    test: Test,
+    *,
+    near: Sequence[StoredMemory] = (),
+    past: Sequence[StoredMemory] = (),
+) -> Steps[list[StoredMemory]]:
+    """Return the memories with a word of the query, each scored on the raw scale of Okapi BM25.
+
+    Args:
+        home: The namespace.
+        query: The words.
+        depth: At most this many.
+        test: What a memory must pass.
+        near: What the semantic arm found; on a store that cannot search words, only these are
+            looked through.
+        past: Closed memories to rank too.
+    """
+    if (yield from HasWiderSearch()):
+        hits = yield from _deep(home, query, depth, test, "lexical")
+        found = [each.scored(each.parts["bm25"]) for each in hits if "bm25" in each.parts]
+        if len(found) == len(hits) and not past:
+            return found
+    else:
+        yield from Emit("store_without_word_search", {"namespace": list(home)})
+        found = []
+    if not found and not near:  # no index at all
+        found = [each for each in (yield from List(home)) if test(each)]
+    pool = {ref_text(each): each for each in (*found, *near, *past)}
+    return ranked(okapi(query, list(pool.values())))[:depth]
+
+
+def _deep(
+    home: tuple[str, ...], query: str | None, depth: int, test: Test, mode: SearchMode
+) -> Steps[list[StoredMemory]]:
+    """Search deeper and deeper until `depth` memories pass, or until there are no more."""
+    limit = depth
+    while limit:
+        found = yield from Search(home, query, limit=limit, mode=mode)
+        passed = [each for each in found if test(each)]
+        if len(passed) >= depth or len(found) < limit:
+            return passed[:depth]
+        limit *= _DEEPER
+    return []
+
+
+def shortlist(query: str, memories: Sequence[StoredMemory], depth: int) -> Sequence[StoredMemory]:
+    """Return the memories worth embedding: those with the most of the words, then the newest."""
+    by_words = [replace(each, score=None) for each in ranked(okapi(query, memories))]
+    every = {ref_text(each): each for each in (*by_words, *sorted(memories, key=_age))}
+    return list(every.values())[:depth]
+
+
+def embedded(query: str, memories: Sequence[StoredMemory]) -> Steps[list[StoredMemory]]:
+    """Return memories scored with their cosine to a query, embedded here."""
     if not memories:
-        return {}
+        return []
     try:
         (asked,) = yield from Embed([query], query=True)
         vectors = yield from Embed([searched_text(each) for each in memories])
     except ConfigurationError:  # no embedding model anywhere: words alone
         yield from Emit("closed_memories_by_words_only", {"count": len(memories)})
-        return {}
-    scores = (cosine(asked, vector) for vector in vectors)
-    return {ref_text(each): score for each, score in zip(memories, scores, strict=True)}
+        return []
+    return [
+        each.scored(cosine(asked, vector)) for each, vector in zip(memories, vectors, strict=True)
+    ]
 
 
 def cosine(first: Sequence[float], second: Sequence[float]) -> float:
@@ -123,12 +176,17 @@ def cosine(first: Sequence[float], second: Sequence[float]) -> float:
     return sum(a * b for a, b in zip(first, second, strict=True)) / lengths if lengths else 0.0
 
 
-def okapi(query: str, pool: Sequence[StoredMemory]) -> dict[str, float]:
-    """Return the raw Okapi BM25 score (k1 1.5, b 0.75) of each memory with a word of the query."""
+def okapi(query: str, pool: Sequence[StoredMemory]) -> list[StoredMemory]:
+    """Return the memories of a pool with a word of the query, scored by Okapi (k1 1.5, b 0.75)."""
     index = LexicalIndex()
     index.add_many([terms(searched_text(each)) for each in pool])
     scores = index.scores(query_terms(query), k1=OKAPI_K1, b=OKAPI_B).tolist()
-    return {ref_text(each): score for each, score in zip(pool, scores, strict=True) if score > 0}
+    return [each.scored(score) for each, score in zip(pool, scores, strict=True) if score > 0]
+
+
+def by_place(memories: Sequence[StoredMemory]) -> dict[str, float]:
+    """Return the scores of memories by `ref_text`."""
+    return {ref_text(each): each.score for each in memories if each.score is not None}
 
 
 def top(scores: Mapping[str, float], depth: int) -> dict[str, float]:

@@ -1,13 +1,13 @@
 """Recall by meaning, words and entities, fused; no model call.
 
-What a call may see is decided first, over everything of its levels; then each arm ranks it; then
-the arms are fused over the union of their members.
+Each arm looks until it has enough of what the call may see; then the arms are fused over the union
+of their members. No scope is read whole, see `langchain_agentmem.steps.arms`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from langchain_agentmem.items import StoredMemory
@@ -15,8 +15,8 @@ from langchain_agentmem.retrieval.boosts import boosted, entity_boost, keyword_b
 from langchain_agentmem.retrieval.filters import matches
 from langchain_agentmem.retrieval.fusion import reciprocal_rank_fusion
 from langchain_agentmem.retrieval.text import query_terms
-from langchain_agentmem.steps import arms, entities
-from langchain_agentmem.steps.effects import Steps
+from langchain_agentmem.steps import arms, entities, journal
+from langchain_agentmem.steps.effects import Get, Steps
 from langchain_agentmem.steps.recall import Moment, ref_text, session_ref, when_said
 
 _ARM_DEPTH: Final = 60
@@ -84,55 +84,87 @@ class Place:
     entities: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the arms found, by `ref_text`: the memories, and each arm's scores."""
+
+    pool: dict[str, StoredMemory] = field(default_factory=dict)
+    semantic: dict[str, float] = field(default_factory=dict)
+    words: dict[str, float] = field(default_factory=dict)
+    entity: dict[str, float] = field(default_factory=dict)
+
+    def add(self, arm: dict[str, float], memories: Sequence[StoredMemory]) -> None:
+        """Note what an arm found."""
+        self.pool.update({ref_text(each): each for each in memories})
+        arm.update(arms.by_place(memories))
+
+
 def search(question: Question, places: Sequence[Place]) -> Steps[list[StoredMemory]]:
     """Return the best memories of some levels, best first, each with the parts of its score."""
-    query, depth = question.query, question.depth
-    pool: dict[str, StoredMemory] = {}
-    semantic: dict[str, float] = {}
-    entity: dict[str, float] = {}
+    if not question.query or not question.limit:
+        return (yield from _newest(question, places))
+    found = _Found()
     for place in places:
         for home in place.homes:
-            seen = yield from arms.eligible(home, question.shows, closed_too=question.closed_too)
-            pool.update({ref_text(each): each for each in seen})
-            if query and seen:
-                near = yield from arms.similarities(home, query, seen, depth)
-                semantic.update({k: s for k, s in near.items() if s >= question.threshold})
-        if query:
-            entity.update((yield from _entity_arm(place, question, pool)))
-    if not query:
-        return sorted(pool.values(), key=when_said, reverse=True)[: question.limit]
-    fused = _fused(question, pool, arms.top(semantic, depth), entity)
+            yield from _search_home(home, question, found)
+        yield from _entity_arm(place, question, found)
+    fused = _fused(question, found)
     best = sorted(fused.items(), key=lambda pair: -pair[1]["score"])[: question.limit]
-    return [pool[key].scored(parts["score"], parts) for key, parts in best]
+    return [found.pool[key].scored(parts["score"], parts) for key, parts in best]
 
 
-def _entity_arm(
-    place: Place, question: Question, pool: Mapping[str, StoredMemory]
-) -> Steps[dict[str, float]]:
-    found: dict[str, float] = {}
+def _newest(question: Question, places: Sequence[Place]) -> Steps[list[StoredMemory]]:
+    found: list[StoredMemory] = []
+    for home in (home for place in places for home in place.homes):
+        found += yield from arms.newest(home, question.limit, question.shows)
+        if question.closed_too:
+            found += yield from arms.hidden(home, question.shows)
+    return sorted(found, key=when_said, reverse=True)[: question.limit]
+
+
+def _search_home(home: tuple[str, ...], question: Question, found: _Found) -> Steps[None]:
+    query, depth = question.query, question.depth
+    near = yield from arms.semantic(home, query, depth, question.shows)
+    past = (yield from arms.hidden(home, question.shows)) if question.closed_too else []
+    named = yield from arms.lexical(home, query, depth, question.shows, near=near, past=past)
+    near += yield from arms.embedded(query, arms.shortlist(query, past, depth))
+    found.add(found.semantic, [e for e in near if (e.score or 0.0) >= question.threshold])
+    found.add(found.words, named)
+
+
+def _entity_arm(place: Place, question: Question, found: _Found) -> Steps[None]:
+    """Add the facts of entities that the question names; of a crowded one the latest."""
     for asked in entities.entities_in(question.query)[:_QUERY_ENTITIES]:
         near = yield from entities.nearest(
             place.entities, asked.name, question.entity_match, limit=_QUERY_ENTITIES
         )
         for cosine, known in near:
             keys = entities.facts_of(known)
-            for ref in (session_ref(place.facts, key) for key in keys):
-                if ref in pool:
-                    found[ref] = max(found.get(ref, 0.0), entity_boost(cosine, len(keys)))
-    return found
+            boost = entity_boost(cosine, len(keys))
+            for fact in (yield from _facts(place.facts, keys[-question.depth :], question, found)):
+                ref = ref_text(fact)
+                found.pool.setdefault(ref, fact)
+                found.entity[ref] = max(found.entity.get(ref, 0.0), boost)
 
 
-def _fused(
-    question: Question,
-    pool: Mapping[str, StoredMemory],
-    semantic: Mapping[str, float],
-    entity: Mapping[str, float],
-) -> dict[str, dict[str, float]]:
+def _facts(
+    home: tuple[str, ...], keys: Sequence[str], question: Question, found: _Found
+) -> Steps[list[StoredMemory]]:
+    """Return the facts under some keys that may be seen, reading those that no arm has found."""
+    known = [found.pool.get(session_ref(home, key)) for key in keys]
+    unread = [(home, key) for key, one in zip(keys, known, strict=True) if one is None]
+    reading = journal.read(unread) if question.closed_too else Get(unread)
+    read = yield from reading
+    return [one for one in (*known, *read) if one is not None and question.shows(one)]
+
+
+def _fused(question: Question, found: _Found) -> dict[str, dict[str, float]]:
     """Return the parts and the score of every member of an arm."""
-    raw = arms.top(arms.okapi(question.query, list(pool.values())), question.depth)
+    depth = question.depth
+    semantic, raw = arms.top(found.semantic, depth), arms.top(found.words, depth)
     if question.fusion == "rrf":
-        rankings = [list(arm) for arm in (semantic, raw, arms.top(entity, question.depth))]
+        rankings = [list(arm) for arm in (semantic, raw, arms.top(found.entity, depth))]
         return {key: {"score": score} for key, score in reciprocal_rank_fusion(rankings)}
     terms = len(set(query_terms(question.query)))
     keyword = {key: keyword_boost(score, terms) for key, score in raw.items()}
-    return boosted(semantic, keyword, entity)
+    return boosted(semantic, keyword, found.entity)

@@ -306,6 +306,8 @@ def score(
     if mode != "dense" and seen.lexical is not None:
         top = float(seen.lexical.max(initial=0.0))
         arms["lexical"] = seen.lexical / top if top > 0 else seen.lexical
+        if mode == "lexical":
+            arms["bm25"] = seen.lexical
     if mode != "lexical" and query is not None and seen.vectors is not None:
         vector = _vectors.as_matrix([query], int(settings.dims or 0))
         if settings.distance == "cosine":
