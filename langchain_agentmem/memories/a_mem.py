@@ -29,8 +29,7 @@ from langchain_agentmem.memories.written import (
     RecallState,
     WriteState,
     WrittenMemory,
-    assembled,
-    moment_of,
+    limit_of,
     query_of,
 )
 from langchain_agentmem.parameters import Parameters, described
@@ -39,11 +38,11 @@ from langchain_agentmem.steps.effects import Emit, Get, HasModel, List, NewId, N
 from langchain_agentmem.steps.extraction import Decision, Handles, Proposal, as_lines, dated
 from langchain_agentmem.steps.flow import END, Flow, Step
 from langchain_agentmem.steps.intake import turns_of
-from langchain_agentmem.steps.recall import ref_text
+from langchain_agentmem.steps.recall import moment_of, ref_text
 from langchain_agentmem.steps.turns import Turn
 
 CONSTRUCT: Final = """You describe a piece of conversation for a network of notes, so it can \
-can be found and connected later.
+be found and connected later.
 - `keywords`: at least three words or short phrases that carry its meaning, the most telling \
 first; no names of speakers and no times.
 - `context`: one sentence about its topic, its main point and what it is for.
@@ -174,9 +173,6 @@ class AMem(WrittenMemory):
             Step("persist", self._persist, _next_turn, again),
         )
 
-    def _notes(self) -> Steps[tuple[str, ...]]:
-        return (*(yield from self.scope()), self.architecture, "notes")
-
     def _construct(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Make the note: content, time, keywords, tags, context (section 3.1)."""
         params: AMemParameters = yield from self.settings()
@@ -215,7 +211,7 @@ class AMem(WrittenMemory):
 
     def _key(self, turn: Turn, params: AMemParameters) -> Steps[tuple[str, MemoryOperation | None]]:
         """Return a new note's key, and a `NOOP` for an exact repeat where those are left out."""
-        home = yield from self._notes()
+        home = yield from self.home("notes")
         if params.deduplicate:
             key = str(uuid.uuid5(_KEYS, "\x1f".join((*home, turn.content))))
             (stored,) = yield from journal.read([(home, key)])
@@ -233,7 +229,7 @@ class AMem(WrittenMemory):
             return {}
         note: MemoryItem = state["note"]
         query = note.text if params.neighbour_query == "content" else note.search_text or note.text
-        home = yield from self._notes()
+        home = yield from self.home("notes")
         return {"neighbours": (yield from arms.nearest(home, query, params.neighbours))}
 
     def _evolve(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
@@ -323,7 +319,7 @@ class AMem(WrittenMemory):
 
         A neighbor that others changed meanwhile is left as they left it, and that is reported.
         """
-        home = yield from self._notes()
+        home = yield from self.home("notes")
         add = MemoryOperation(
             event="ADD", namespace=home, key=state["key"], after=state["note"], cause=state["cause"]
         )
@@ -350,7 +346,7 @@ class AMem(WrittenMemory):
             Step("keyword_query", self._keyword_query),
             Step("search", self._search),
             Step("expand_links", self._expand_links),
-            Step("format", self._format),
+            Step("format", self._assemble),
             state=RecallState,
         )
 
@@ -370,15 +366,8 @@ class AMem(WrittenMemory):
     def _search(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Find the most similar notes of every level the call may read."""
         params: AMemParameters = yield from self.settings()
-        moment = yield from moment_of(state)
-        given = state.get("limit")
-        limit = params.recall_k if given is None else given
-        found: list[StoredMemory] = []
-        for level in (yield from self.levels()):
-            own = (*level, self.architecture)
-            for home in ((*own, "notes"), (*own, "turns"), level):
-                found += yield from arms.best(home, state["query"], limit, moment)
-        hits = sorted(found, key=lambda each: -(each.score or 0.0))[:limit]
+        limit = limit_of(state, params.recall_k)
+        hits = yield from self.best_of_levels(state, "notes", query=state["query"], limit=limit)
         if hits:
             yield from counters.count_recalled(hits)
         return {"memories": [each.to_dict() for each in hits]}
@@ -403,12 +392,6 @@ class AMem(WrittenMemory):
                 linked.append(replace(one, item=item))
         return {"memories": [each.to_dict() for each in (*hits, *linked)]}
 
-    def _format(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
-        """Cut to the token budget, linked notes first, and render."""
-        params: AMemParameters = yield from self.settings()
-        found = [StoredMemory.from_dict(each) for each in state["memories"]]
-        return assembled(found, params.max_tokens)
-
     # --- consolidate and forget --------------------------------------------------------------
 
     def consolidate_flow(self) -> Flow:
@@ -417,7 +400,7 @@ class AMem(WrittenMemory):
 
     def _prune_links(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:  # noqa: ARG002 - a step
         """Remove links to notes that are no longer live."""
-        home = yield from self._notes()
+        home = yield from self.home("notes")
         notes = yield from List(home)
         live = {each.key for each in notes}
         cause = Cause(surface="consolidate")

@@ -23,7 +23,6 @@ from langchain_agentmem.memories.written import (
     WriteState,
     WrittenMemory,
     assembled,
-    moment_of,
     query_of,
 )
 from langchain_agentmem.parameters import Parameters, described
@@ -34,6 +33,7 @@ from langchain_agentmem.steps.extraction import Decision, Handles, Proposal, as_
 from langchain_agentmem.steps.facts import key_for, normalized
 from langchain_agentmem.steps.flow import END, Flow, Step
 from langchain_agentmem.steps.intake import turns_of
+from langchain_agentmem.steps.recall import moment_of
 from langchain_agentmem.steps.turns import Turn
 
 Schema: TypeAlias = type[str] | type[BaseModel]

@@ -8,7 +8,7 @@ a contradicted fact where 1.x destroyed it.
 
 from __future__ import annotations
 
-import logging
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Final, Literal
@@ -18,12 +18,11 @@ from langgraph.channels import UntrackedValue
 from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.items import Cause, MemoryOperation, StoredMemory
 from langchain_agentmem.memories.written import (
-    RecallState,
     WriteState,
     WrittenMemory,
-    assembled,
-    moment_of,
+    limit_of,
     query_of,
+    unusable,
 )
 from langchain_agentmem.messages import text_of
 from langchain_agentmem.parameters import Parameters, described
@@ -53,6 +52,7 @@ from langchain_agentmem.steps.facts import Change, Fact, Proposed
 from langchain_agentmem.steps.flow import END, Flow, Step
 from langchain_agentmem.steps.intake import turns_of
 from langchain_agentmem.steps.proposals import Extracted, Operations
+from langchain_agentmem.steps.recall import moment_of
 from langchain_agentmem.steps.turns import Turn
 
 EXTRACT: Final = """You keep the long-term memory of an assistant. From the new messages, extract \
@@ -80,12 +80,7 @@ and the new text says more than the old one.
 `fact` is the index of the fact that causes the change. Use only handles that are shown, each at \
 most once. {language}"""
 
-logger = logging.getLogger(__name__)
-
-IDENTITY: Final = frozenset({"user_id", "agent_id", "run_id", "thread_id", "org_id", "actor_id"})
 _MAX_ATTEMPTS: Final = 100
-_QUERY_ENTITIES: Final = 8
-_ARM_DEPTH: Final = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +163,7 @@ class Mem0State(WriteState, total=False):
     recent: Annotated[list[Any], UntrackedValue]
     summary: Annotated[str, UntrackedValue]
     facts: Annotated[list[Any], UntrackedValue]
+    near: Annotated[list[Any], UntrackedValue]
     candidates: Annotated[list[Any], UntrackedValue]
     proposed: Annotated[list[Any], UntrackedValue]
     changes: Annotated[list[Any], UntrackedValue]
@@ -214,20 +210,17 @@ class Mem0(WrittenMemory):
             Step("save_messages", self._save_messages),
         )
 
-    def _home(self, collection: str) -> Steps[tuple[str, ...]]:
-        return (*(yield from self.scope()), self.architecture, collection)
-
     def _load_context(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Read the messages before these and the summary; in `additive`, the known facts too."""
         params: Mem0Parameters = yield from self.settings()
         said = turns_of(state["turns"])
         new = {turn.message_id for turn in said}
-        kept = yield from ring.latest((yield from self._home("messages")))
+        kept = yield from ring.latest((yield from self.home("messages")))
         recent = [each for each in kept if each.item.source_message_ids[0] not in new]
         told = (yield from self._told()) if params.use_summary else ""
         known: list[StoredMemory] = []
         if params.mode == "additive" and params.infer:
-            home = yield from self._home("facts")
+            home = yield from self.home("facts")
             block = "\n".join(turn.content for turn in said)
             known = yield from arms.nearest(home, block, params.candidates)
         return {
@@ -238,14 +231,14 @@ class Mem0(WrittenMemory):
         }
 
     def _told(self) -> Steps[str]:
-        found = yield from summary.current((yield from self._home("summary")))
+        found = yield from summary.current((yield from self.home("summary")))
         return found.text if found else ""
 
     def _extract(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Ask for the facts of the new messages (call 1)."""
         params: Mem0Parameters = yield from self.settings()
         said = turns_of(state["turns"])
-        metadata = yield from self._caller_metadata(params)
+        metadata = yield from origin.callers_fields(params.metadata, self.namespace.variables)
         if not params.infer:
             told = [origin.verbatim(turn, metadata) for turn in said]
             return {"facts": told, "cause": origin.cause(said)}
@@ -259,7 +252,7 @@ class Mem0(WrittenMemory):
             data=_extract_data(state, said, known),
         )
         if decision.value is None:
-            return {**self._unusable(decision), "facts": []}
+            return {"failed": True, "facts": [], "memory_operations": unusable(decision)}
         found = [
             origin.located(each, said, known, metadata, self.clean) for each in decision.value.facts
         ]
@@ -269,22 +262,17 @@ class Mem0(WrittenMemory):
             "failed": False,
         }
 
-    def _unusable(self, decision: Decision[Any]) -> dict[str, Any]:
-        reason = f"the model's reply cannot be used: {' '.join(decision.problems)}"
-        op = MemoryOperation(event="NOOP", namespace=(), key="", cause=decision.cause())
-        return {"failed": True, "memory_operations": [op.rejected(reason).to_dict()]}
-
     def _retrieve(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Find the known facts nearest to each new one."""
         params: Mem0Parameters = yield from self.settings()
         if params.mode == "additive" or not params.infer:
             return {}
-        home = yield from self._home("facts")
-        found: dict[str, StoredMemory] = {}
+        home = yield from self.home("facts")
+        near: list[list[StoredMemory]] = []
         for fact in state["facts"]:
-            for each in (yield from arms.nearest(home, fact.text, params.candidates)):
-                found.setdefault(each.key, each)
-        return {"candidates": list(found.values())}
+            near += [(yield from arms.nearest(home, fact.text, params.candidates))]
+        found = {each.key: each for each in itertools.chain.from_iterable(near)}
+        return {"near": near, "candidates": list(found.values())}
 
     def _decide(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Ask what the facts mean for the known ones (call 2); nothing to ask without any."""
@@ -294,11 +282,9 @@ class Mem0(WrittenMemory):
             return {"proposed": [], "failed": False}
         if params.decide == "batched":
             return (yield from self._decide_on(state, known, dict(enumerate(state["facts"]))))
-        home = yield from self._home("facts")
         proposed: list[Proposed] = []
         update: dict[str, Any] = {"failed": False}
-        for index, fact in enumerate(state["facts"]):
-            near = yield from arms.nearest(home, fact.text, params.candidates)
+        for index, (fact, near) in enumerate(zip(state["facts"], state["near"], strict=True)):
             update = yield from self._decide_on(state, near, {index: fact})
             if update["failed"]:
                 return update
@@ -317,7 +303,7 @@ class Mem0(WrittenMemory):
             data=_decide_data(handles, asked),
         )
         if decision.value is None:
-            return self._unusable(decision)
+            return {"failed": True, "memory_operations": unusable(decision)}
         alone = next(iter(asked)) if len(asked) == 1 else None
         proposed = [
             Proposed(
@@ -334,7 +320,7 @@ class Mem0(WrittenMemory):
 
     def _validate(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Keep what is safe and report the rest; no model's word is taken for a key."""
-        home = yield from self._home("facts")
+        home = yield from self.home("facts")
         recalled = "\n".join(rendered_in(text_of(each)) for each in state.get("messages", []))
         prompts = "" if state["cause"].model is None else f"{EXTRACT}\n{DECIDE}"
         changes, refused = facts.checked(
@@ -372,48 +358,31 @@ class Mem0(WrittenMemory):
 
     def _write(self, changes: Sequence[Change], cause: Cause) -> Steps[list[MemoryOperation]]:
         params: Mem0Parameters = yield from self.settings()
-        home = yield from self._home("facts")
+        home = yield from self.home("facts")
         now = yield from Now()
         style: facts.Style = "crud" if params.mode == "crud" else "supersede"
         planned = yield from facts.planned(home, changes, style=style, cause=cause, now=now)
         named = yield from entities.mention(
-            (yield from self._home("entities")), planned, merge=params.entity_merge
+            (yield from self.home("entities")), planned, merge=params.entity_merge
         )
         return (yield from journal.apply(named.operations, also=named.puts, expect=named.expect))
 
     def _save_messages(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Keep the last messages as context for the next exchange."""
         params: Mem0Parameters = yield from self.settings()
-        home = yield from self._home("messages")
+        home = yield from self.home("messages")
         yield from ring.push(home, turns_of(state["turns"]), params.recent_messages)
         return {}
 
-    def _caller_metadata(self, params: Mem0Parameters) -> Steps[Mapping[str, Any]]:
-        """Return the caller's own fields; fields that look like identity are refused, loudly."""
-        given = dict(params.metadata or {})
-        refused = sorted((IDENTITY | set(self.namespace.variables)) & set(given))
-        if refused:
-            yield from Emit("metadata_identity_ignored", {"fields": refused})
-            logger.warning("Metadata never sets whose memory it is; %s ignored.", refused)
-        return {name: value for name, value in given.items() if name not in refused}
-
     # --- recall ------------------------------------------------------------------------------
-
-    def recall_flow(self) -> Flow:
-        """Return the steps `search` and `assemble`; no model call."""
-        return Flow(
-            Step("search", self._search), Step("assemble", self._assemble), state=RecallState
-        )
 
     def _search(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Fuse the arms over everything the call may see, then take the best."""
         params: Mem0Parameters = yield from self.settings()
-        given = state.get("limit")
-        moment = yield from moment_of(state)
         question = fused.Question(
             query=query_of(state),
-            limit=params.top_k if given is None else given,
-            moment=moment,
+            limit=limit_of(state, params.top_k),
+            moment=(yield from moment_of(state)),
             threshold=params.threshold,
             fusion=params.fusion,
             entity_match=params.entity_match,
@@ -426,15 +395,8 @@ class Mem0(WrittenMemory):
         return {"memories": [each.to_dict() for each in found]}
 
     def _place(self, level: tuple[str, ...]) -> fused.Place:
-        own = (*level, self.architecture)
-        homes = ((*own, "facts"), (*own, "turns"), level)
-        return fused.Place(homes, facts=homes[0], entities=(*own, "entities"))
-
-    def _assemble(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
-        """Cut to the token budget and render."""
-        params: Mem0Parameters = yield from self.settings()
-        found = [StoredMemory.from_dict(each) for each in state["memories"]]
-        return assembled(found, params.max_tokens)
+        homes = self.homes(level, "facts")
+        return fused.Place(homes, facts=homes[0], entities=(*level, self.architecture, "entities"))
 
     # --- consolidate and forget --------------------------------------------------------------
 
@@ -451,24 +413,24 @@ class Mem0(WrittenMemory):
         params: Mem0Parameters = yield from self.settings()
         if not params.use_summary or not (yield from HasModel()):
             return {"memory_operations": []}
-        kept = yield from ring.latest((yield from self._home("messages")))
-        home = yield from self._home("summary")
+        kept = yield from ring.latest((yield from self.home("messages")))
+        home = yield from self.home("summary")
         operations = yield from summary.refresh(home, kept, self.clean)
         return {"memory_operations": [op.to_dict() for op in operations]}
 
     def _drop_closed(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:  # noqa: ARG002 - a step
         """Take closed facts out of the entities that mention them."""
-        hidden = yield from List(closed((yield from self._home("facts"))))
+        hidden = yield from List(closed((yield from self.home("facts"))))
         gone = [each.key for each in hidden]
-        yield from entities.drop_mentions((yield from self._home("entities")), gone)
+        yield from entities.drop_mentions((yield from self.home("entities")), gone)
         return {}
 
     def on_erased(self, erased: Sequence[MemoryOperation]) -> Steps[None]:
         """Take erased facts out of the entities that mention them."""
-        home = yield from self._home("facts")
+        home = yield from self.home("facts")
         gone = [op.key for op in erased if op.namespace == home]
         if gone:
-            yield from entities.drop_mentions((yield from self._home("entities")), gone)
+            yield from entities.drop_mentions((yield from self.home("entities")), gone)
 
 
 def _after_extract(state: Mapping[str, Any]) -> str:

@@ -11,16 +11,17 @@ from langgraph.channels import UntrackedValue
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from langchain_agentmem.items import StoredMemory, parse_timestamp
+from langchain_agentmem.items import MemoryOperation, StoredMemory
 from langchain_agentmem.memories.base import Memory
 from langchain_agentmem.messages import last_human_text
 from langchain_agentmem.rendering import render_line, render_memories
 from langchain_agentmem.retrieval.budget import count_tokens, fit
-from langchain_agentmem.steps import turns
-from langchain_agentmem.steps.effects import Emit, HasModel, Now, Steps
+from langchain_agentmem.steps import arms, turns
+from langchain_agentmem.steps.effects import Emit, HasModel, Steps
+from langchain_agentmem.steps.extraction import Decision
 from langchain_agentmem.steps.flow import END, Flow, Step
 from langchain_agentmem.steps.intake import Redact, hear, redacted, turns_of
-from langchain_agentmem.steps.recall import Moment
+from langchain_agentmem.steps.recall import moment_of
 from langchain_agentmem.steps.turns import Log
 
 
@@ -61,6 +62,16 @@ class WrittenMemory(Memory):
     def __init__(self, *, redact: Redact | None = None, **given: Any) -> None:  # noqa: ANN401 - Memory's own
         super().__init__(**given)
         self.redact = redact
+
+    def recall_flow(self) -> Flow:
+        """Return the steps `search` and `assemble`; no model call."""
+        return Flow(
+            Step("search", self._search), Step("assemble", self._assemble), state=RecallState
+        )
+
+    @abstractmethod
+    def _search(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+        """Find `memories` for a query."""
 
     @abstractmethod
     def write_steps(self) -> tuple[Step, ...]:
@@ -104,9 +115,40 @@ class WrittenMemory(Memory):
         operations = yield from turns.store_turns((yield from self.log()), turns_of(state["turns"]))
         return {"memory_operations": [op.to_dict() for op in operations]}
 
+    def _assemble(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+        """Cut to the token budget and render."""
+        params = yield from self.settings()
+        found = [StoredMemory.from_dict(each) for each in state["memories"]]
+        return assembled(found, params.max_tokens)
+
     def log(self) -> Steps[Log]:
         """Return where turns are kept word for word."""
         return Log((*(yield from self.scope()), self.architecture))
+
+    def home(self, collection: str) -> Steps[tuple[str, ...]]:
+        """Return the namespace of one of the memory's own collections."""
+        return (*(yield from self.scope()), self.architecture, collection)
+
+    def homes(self, level: tuple[str, ...], *collections: str) -> list[tuple[str, ...]]:
+        """Return what is searched of one level: collections, turns kept verbatim, what tools put.
+
+        Args:
+            level: Namespace of the level.
+            *collections: The memory's own, the first of them first.
+        """
+        own = (*level, self.architecture)
+        return [*((*own, name) for name in (*collections, "turns")), level]
+
+    def best_of_levels(
+        self, state: Mapping[str, Any], *collections: str, query: str, limit: int
+    ) -> Steps[list[StoredMemory]]:
+        """Return the most similar memories of every level the call may read, best first."""
+        moment = yield from moment_of(state)
+        found: list[StoredMemory] = []
+        for level in (yield from self.levels()):
+            for home in self.homes(level, *collections):
+                found += yield from arms.best(home, query, limit, moment)
+        return arms.ranked(found)[:limit]
 
     def clean(self, text: str) -> str:
         """Return what may be stored of a text a model wrote."""
@@ -118,11 +160,17 @@ def query_of(state: Mapping[str, Any]) -> str:
     return str(state.get("query") or last_human_text(state.get("messages", [])))
 
 
-def moment_of(state: Mapping[str, Any]) -> Steps[Moment]:
-    """Return the time a recall speaks of."""
-    if state.get("as_of"):
-        return Moment(parse_timestamp(state["as_of"]), past=True)
-    return Moment((yield from Now()))
+def limit_of(state: Mapping[str, Any], default: int) -> int:
+    """Return how many memories a recall may return."""
+    given = state.get("limit")
+    return default if given is None else int(given)
+
+
+def unusable(decision: Decision[Any]) -> list[dict[str, Any]]:
+    """Return the reported operation of a reply that held nothing usable, even when repaired."""
+    reason = f"the model's reply cannot be used: {' '.join(decision.problems)}"
+    op = MemoryOperation(event="NOOP", namespace=(), key="", cause=decision.cause())
+    return [op.rejected(reason).to_dict()]
 
 
 def assembled(found: list[StoredMemory], max_tokens: int) -> dict[str, Any]:

@@ -4,8 +4,8 @@
 value untyped, which is how a test drives a step by hand.
 
 There are few *primitive* effects, which the drivers perform (`StoreCall`, `Ask`, `Embed`, `Call`,
-`Now`, `NewId`, `Draw`, `Emit`, `Resolve`, `Settings`), and *composite* ones, which are written in
-terms of the primitive ones (`Search`, `Get`, `List`, `Namespaces`, `Write`).
+`Now`, `NewId`, `Draw`, `Emit`, `Spent`, `Resolve`, `Settings`), and *composite* ones, which are
+written in terms of the primitive ones (`Search`, `Get`, `List`, `Namespaces`, `Write`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_agentmem.items import StoredMemory
 
 if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import BaseMessage
     from langgraph.store.base import Op
 
@@ -89,6 +90,7 @@ class Ask(Effect[AIMessage]):
         tool_choice: Passed on to `bind_tools` where the model must call a certain tool.
         response_schema: JSON schema of the reply. The model is bound to it by its own best means
             (native structured output, or a tool call), as far as it has one.
+        model: Another chat model than the memory's own, or its name; None for its own.
     """
 
     messages: Sequence[BaseMessage]
@@ -96,6 +98,29 @@ class Ask(Effect[AIMessage]):
     tools: Sequence[Any] = ()
     tool_choice: str | None = None
     response_schema: Mapping[str, Any] | None = None
+    model: BaseChatModel | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent(Effect[None]):
+    """Model calls that another package made for this step, to be counted with the others.
+
+    Attributes:
+        purpose: Short name of the calls.
+        calls: How many.
+        input_tokens: Tokens the model read.
+        output_tokens: Tokens the model wrote.
+    """
+
+    purpose: str
+    calls: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CallConfig(Effect[dict[str, Any]]):
+    """The config of this call, `{"configurable": {...}}`, for functions that the user gave."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.scopes import Scope
 from langchain_agentmem.steps.effects import (
     Ask,
+    CallConfig,
     Draw,
     Effect,
     Emit,
@@ -40,6 +41,7 @@ from langchain_agentmem.steps.effects import (
     Search,
     Setting,
     Settings,
+    Spent,
 )
 
 if TYPE_CHECKING:
@@ -104,6 +106,12 @@ class Ledger:
         if usage := reply.usage_metadata:
             self.input_tokens += usage["input_tokens"]
             self.output_tokens += usage["output_tokens"]
+
+    def add(self, spent: Spent) -> None:
+        """Add calls that another package made."""
+        self.calls[spent.purpose] += spent.calls
+        self.input_tokens += spent.input_tokens
+        self.output_tokens += spent.output_tokens
 
     def added_to(self, usage: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return the counts, added to those of earlier steps, as plain JSON for graph state."""
@@ -201,10 +209,11 @@ class Environment:
         Raises:
             ConfigurationError: There is no model.
         """
-        if self.model is None:
+        given = self.model if ask.model is None else ask.model
+        if given is None:
             msg = f"The step {ask.purpose!r} needs a chat model: pass model='provider:name'."
             raise ConfigurationError(msg)
-        model = _chat_model(self.model) if isinstance(self.model, str) else self.model
+        model = _chat_model(given) if isinstance(given, str) else given
         if ask.tools:
             choice = {"tool_choice": ask.tool_choice} if ask.tool_choice else {}
             return model.bind_tools(list(ask.tools), **choice)
@@ -237,7 +246,7 @@ class Environment:
             TypeError: It is not an effect this driver knows.
         """
         match effect:
-            case HasModel() | HasWiderSearch() | ModelName():
+            case HasModel() | HasWiderSearch() | ModelName() | CallConfig():
                 return self._tell(effect)
             case Now():
                 return self.clock()
@@ -245,8 +254,8 @@ class Environment:
                 return str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
             case Draw(count):
                 return [self.rng.random() for _ in range(count)]
-            case Emit(event, data):
-                return self._emit({"event": event, **data})
+            case Emit() | Spent():
+                return self._note(effect)
             case Resolve(template):
                 return template.resolve(self.scope)
             case Setting(name, default):
@@ -256,9 +265,18 @@ class Environment:
         msg = f"{effect!r} is not an effect the drivers know."
         raise TypeError(msg)
 
-    def _tell(self, effect: Effect[Any]) -> bool | str | None:
+    def _note(self, effect: Emit | Spent) -> None:
+        """Report an event, or count model calls."""
+        if isinstance(effect, Spent):
+            self.ledger.add(effect)
+        else:
+            self._emit({"event": effect.event, **effect.data})
+
+    def _tell(self, effect: Effect[Any]) -> bool | str | dict[str, Any] | None:
         """Tell what this environment has."""
         match effect:
+            case CallConfig():
+                return {"configurable": dict(self.scope.configurable)}
             case HasModel():
                 return self.model is not None
             case HasWiderSearch():

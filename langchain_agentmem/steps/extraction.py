@@ -24,6 +24,8 @@ from langchain_agentmem.steps._parsing import handles_of, read_reply, shape_of
 from langchain_agentmem.steps.effects import Ask, Emit, ModelName, Setting, Steps
 
 if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
     from langchain_agentmem.steps.turns import Turn
 
 LANGUAGE_RULE: Final = (
@@ -85,6 +87,7 @@ def decide(
     instructions: str,
     data: str,
     check: Callable[[S], list[str]] | None = None,
+    model: BaseChatModel | str | None = None,
 ) -> Steps[Decision[S]]:
     """Ask the model for a value of a schema; repair once; else report.
 
@@ -98,6 +101,7 @@ def decide(
         data: What to do it with; the model is told that this is data.
         check: Returns what is wrong with a value beyond its form; such a value is repaired once,
             and then used as it is, for the caller to reject what it cannot use.
+        model: Another chat model than the memory's own.
 
     Raises:
         ModelCallError: The model itself failed.
@@ -108,20 +112,20 @@ def decide(
         HumanMessage(data),
     ]
     digest = prompt_hash(prompt)
-    reply = yield from _ask(schema, prompt, purpose)
+    reply = yield from _ask(schema, prompt, purpose, model)
     value, problems = read_reply(schema, reply, salvage=False)
     problems = problems or (check(value) if check and value is not None else [])
     if problems:
         repair = [*prompt, *_repair(reply, problems)]
-        second = yield from _ask(schema, repair, f"{purpose}_repair")
+        second = yield from _ask(schema, repair, f"{purpose}_repair", model)
         repaired, left = read_reply(schema, second, salvage=True)
         if repaired is None and value is None:
             value, left = read_reply(schema, reply, salvage=True)
         value, problems = (repaired, left) if repaired is not None else (value, left)
         if problems:
             yield from Emit("reply_rejected", {"purpose": purpose, "problems": problems})
-    model = yield from ModelName()
-    return Decision(value=value, problems=problems, model=model, prompt_hash=digest)
+    name = yield from ModelName()
+    return Decision(value=value, problems=problems, model=name, prompt_hash=digest)
 
 
 def write_text(*, purpose: str, instructions: str, data: str) -> Steps[str]:
@@ -135,11 +139,14 @@ def write_text(*, purpose: str, instructions: str, data: str) -> Steps[str]:
 
 
 def _ask(
-    schema: type[BaseModel] | None, prompt: Sequence[BaseMessage], purpose: str
+    schema: type[BaseModel] | None,
+    prompt: Sequence[BaseMessage],
+    purpose: str,
+    model: BaseChatModel | str | None = None,
 ) -> Steps[AIMessage]:
     form = schema.model_json_schema() if schema else None
     try:
-        reply = yield from Ask(prompt, purpose=purpose, response_schema=form)
+        reply = yield from Ask(prompt, purpose=purpose, response_schema=form, model=model)
     except AgentMemoryError:
         raise
     except Exception as error:

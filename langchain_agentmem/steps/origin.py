@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from langchain_agentmem.items import Cause
 from langchain_agentmem.messages import ASSISTANT
+from langchain_agentmem.steps.effects import Emit, Steps
 from langchain_agentmem.steps.extraction import Decision, Handles
 from langchain_agentmem.steps.facts import Fact
 from langchain_agentmem.steps.proposals import ExtractedFact
 from langchain_agentmem.steps.turns import Turn
+
+IDENTITY: Final = frozenset({"user_id", "agent_id", "run_id", "thread_id", "org_id", "actor_id"})
+
+logger = logging.getLogger(__name__)
+
+
+def callers_fields(
+    given: Mapping[str, Any] | None, variables: Iterable[str]
+) -> Steps[Mapping[str, Any]]:
+    """Return the caller's own fields; fields that look like identity are refused, loudly.
+
+    Args:
+        given: Metadata of new memories.
+        variables: Names that say whose memory it is.
+    """
+    refused = sorted(IDENTITY.union(variables).intersection(given or ()))
+    if refused:
+        yield from Emit("metadata_identity_ignored", {"fields": refused})
+        logger.warning("Metadata never sets whose memory it is; %s ignored.", refused)
+    return {name: value for name, value in (given or {}).items() if name not in refused}
 
 
 def located(
