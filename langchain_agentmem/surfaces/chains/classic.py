@@ -16,12 +16,8 @@ from langchain_core.messages import AnyMessage, SystemMessage
 from langgraph.store.base import BaseStore
 from pydantic import Field
 
-from langchain_agentmem.memories.short_term import (
-    BufferMemory,
-    ShortTermMemory,
-    TokenBufferMemory,
-    WindowMemory,
-)
+from langchain_agentmem.memories.short_term import BufferMemory, TokenBufferMemory, WindowMemory
+from langchain_agentmem.memories.short_term_base import ShortTermMemory
 from langchain_agentmem.memories.summary import SummaryBufferMemory, SummaryMemory
 from langchain_agentmem.steps.archive import SUMMARY_MARK
 from langchain_agentmem.steps.effects import Steps

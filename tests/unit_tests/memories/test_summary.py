@@ -13,7 +13,7 @@ from langgraph.store.memory import InMemoryStore
 from langchain_agentmem import FaissSqliteStore
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.memories import EVERYTHING, SummaryBufferMemory, SummaryMemory
-from langchain_agentmem.memories.summary import SummarizingMemory
+from langchain_agentmem.memories.summarizing import SummarizingMemory
 from langchain_agentmem.testing import ScriptedChatModel
 from langchain_agentmem.windows import count_tokens, is_whole
 from tests.unit_tests.memories.conversations import (
