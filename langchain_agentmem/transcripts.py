@@ -6,7 +6,8 @@ Stored messages are revived by the name of a known class, never by a constructor
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_agentmem.messages import encodable, text_of
@@ -92,24 +93,71 @@ def transcript(messages: Iterable[BaseMessage], *, human: str = "Human", ai: str
     return "\n".join(transcript_line(each, human=human, ai=ai) for each in messages)
 
 
-def pieces(text: str, size: int) -> Sequence[str]:
-    """Cut a text into pieces of at most `size` characters, at the ends of sentences or words.
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A window on a text.
 
-    Joined, the pieces are the text again.
+    Attributes:
+        start: Its first character.
+        end: The character behind its last one.
+        fresh: The first character that the window before does not show; `start` without overlap.
     """
-    cut: list[str] = []
-    start = 0
-    while len(text) - start > size:
-        end = _cut_before(text, start, start + size)
-        cut.append(text[start:end])
-        start = end
-    return [*cut, text[start:]]
+
+    start: int
+    end: int
+    fresh: int
 
 
-def _cut_before(text: str, start: int, end: int) -> int:
-    half = start + (end - start) // 2
+def spans_within(
+    text: str, limit: int, size: Callable[[str], int], *, overlap: int = 0
+) -> list[Span]:
+    """Cut a text into windows, at the ends of sentences or words where possible.
+
+    What each window has that the one before does not show, joined, is the text again.
+
+    Args:
+        text: The text.
+        limit: The most that a window may measure; a single character may be more.
+        size: Measures a text, e.g. in tokens; a longer text is never smaller.
+        overlap: About so much of the window before is shown again.
+    """
+    spans = [Span(0, _end_within(text, 0, limit, size), 0)]
+    while (fresh := spans[-1].end) < len(text):
+        start = _start_of_overlap(text, fresh, overlap, size) if overlap else fresh
+        end = _end_within(text, start, limit, size)
+        if end <= fresh:
+            start, end = fresh, _end_within(text, fresh, limit, size)
+        spans.append(Span(start, end, fresh))
+    return spans
+
+
+def _end_within(text: str, start: int, limit: int, size: Callable[[str], int]) -> int:
+    """Return the end of the longest window from `start` that is within a limit."""
+    reach = max(limit, 1)
+    while size(text[start : start + reach]) <= limit:
+        if start + reach >= len(text):
+            return len(text)
+        reach *= 2
+    fits, over = start + 1, min(start + reach, len(text))
+    while over - fits > 1:
+        middle = (fits + over) // 2
+        fits, over = (middle, over) if size(text[start:middle]) <= limit else (fits, middle)
+    half = start + (fits - start) // 2
+    return _border_before(text, half, fits)
+
+
+def _start_of_overlap(text: str, end: int, limit: int, size: Callable[[str], int]) -> int:
+    """Return the start of the longest text before `end` that is within a limit."""
+    over, fits = 0, end
+    while fits - over > 1:
+        middle = (fits + over) // 2
+        over, fits = (over, middle) if size(text[middle:end]) <= limit else (middle, fits)
+    return fits
+
+
+def _border_before(text: str, start: int, end: int) -> int:
     for marks in _BORDERS:
-        found = max(text.rfind(mark, half, end) for mark in marks)
+        found = max(text.rfind(mark, start, end) for mark in marks)
         if found >= 0:
             return found + 1
     return end

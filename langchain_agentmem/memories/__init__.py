@@ -2,6 +2,7 @@
 
 from langchain_agentmem.memories.a_mem import AMem
 from langchain_agentmem.memories.base import EVERYTHING, Memory
+from langchain_agentmem.memories.hierarchical import HierarchicalSummaryMemory
 from langchain_agentmem.memories.langmem import LangMem
 from langchain_agentmem.memories.mem0 import Mem0
 from langchain_agentmem.memories.rag import RAGMemory
@@ -14,6 +15,7 @@ __all__ = [
     "AMem",
     "BufferMemory",
     "ConsolidationReport",
+    "HierarchicalSummaryMemory",
     "LangMem",
     "Mem0",
     "Memory",

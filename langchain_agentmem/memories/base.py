@@ -34,7 +34,7 @@ from langchain_agentmem.parameters import Parameters, context_schema
 from langchain_agentmem.scopes import NamespaceTemplate, Scope, current_scope, running
 from langchain_agentmem.steps import journal
 from langchain_agentmem.steps.drivers import arun, run
-from langchain_agentmem.steps.effects import Call, Resolve, Settings, Steps
+from langchain_agentmem.steps.effects import Call, Ref, Resolve, Settings, Steps
 from langchain_agentmem.steps.environment import Clock, Environment, Ledger, utc_now
 
 if TYPE_CHECKING:
@@ -117,6 +117,11 @@ class Memory(ABC):
     def consolidate_flow(self) -> Flow | None:
         """Return the steps of background consolidation; None for an architecture without."""
         return None
+
+    def erased_with(self, refs: Sequence[Ref]) -> Steps[list[Ref]]:  # noqa: ARG002 - a hook
+        """Return what else is to be erased together with some memories, such as summaries."""
+        yield from ()
+        return []
 
     def on_erased(self, erased: Sequence[MemoryOperation]) -> Steps[None]:  # noqa: ARG002 - a hook
         """Clean the architecture's own records of erased memories (links, sessions, graphs)."""
@@ -420,7 +425,9 @@ class Memory(ABC):
             erased = yield from journal.erase_below(own, cause=cause)
             bare = yield from journal.erase_below(scope, exact=True, cause=cause)
             return erased + bare
-        erased = yield from journal.erase((yield from select(selector, scope, own)), cause=cause)
+        refs = yield from select(selector, scope, own)
+        refs = [*refs, *(yield from self.erased_with(refs))]
+        erased = yield from journal.erase(refs, cause=cause)
         yield from self.on_erased(erased)
         return erased
 

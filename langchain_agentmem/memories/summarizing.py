@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation, StoredMemory
@@ -75,40 +75,37 @@ class SummarizingParameters(ShortTermParameters):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """The running summary of a conversation.
+    """How far a conversation is summarized.
 
     Attributes:
-        stored: The stored item; None before the first summary.
+        text: The running summary; empty before the first one.
+        bound: Number of the first message that is not covered.
+        watermark: Id of the last message that is covered.
+        covered: How many messages are covered.
+        stored: The stored summary; None before the first one.
     """
 
-    stored: StoredMemory | None
+    text: str = ""
+    bound: int = 0
+    watermark: str | None = None
+    covered: int = 0
+    stored: StoredMemory | None = None
 
-    @property
-    def text(self) -> str:
-        """The summary; empty before the first one."""
-        return self.stored.text if self.stored else ""
-
-    @property
-    def bound(self) -> int:
-        """Number of the first message that the summary does not cover."""
-        return int(self._own["number"]) + 1 if self.stored else 0
-
-    @property
-    def watermark(self) -> str | None:
-        """Id of the last message that it covers."""
-        return self._own["watermark"] if self.stored else None
-
-    @property
-    def covered(self) -> int:
-        """How many messages it covers."""
-        return int(self._own["covered"]) if self.stored else 0
-
-    @property
-    def _own(self) -> Mapping[str, Any]:
-        own = self.stored.metadata.get(_OWN) if self.stored else None
-        return own if isinstance(own, Mapping) else {}
+    @classmethod
+    def of(cls, stored: StoredMemory | None) -> Self:
+        """Read a stored summary."""
+        if stored is None:
+            return cls()
+        own = stored.metadata[_OWN]
+        return cls(
+            text=stored.text,
+            bound=int(own["number"]) + 1,
+            watermark=own["watermark"],
+            covered=int(own["covered"]),
+            stored=stored,
+        )
 
 
 class SummarizingMemory(ShortTermMemory):
@@ -144,7 +141,7 @@ class SummarizingMemory(ShortTermMemory):
     def running(self, where: Archive) -> Steps[Running]:
         """Return the running summary of the call's conversation."""
         (found,) = yield from Get([_ref(where)])
-        return Running(found)
+        return Running.of(found)
 
     def _conversation(
         self,
@@ -155,7 +152,7 @@ class SummarizingMemory(ShortTermMemory):
     ) -> Steps[Conversation]:
         """Return the summary and what it does not cover, with the question of an open turn."""
         # A summary has no past: at an earlier time the conversation itself is shown instead.
-        summary = Running(None) if moment.past else (yield from self.running(where))
+        summary = Running() if moment.past else (yield from self.running(where))
         system, given = leading_system(messages)
         given = yield from archive.with_ids(where, given)
         before = yield from self._before(where, given)
@@ -211,7 +208,10 @@ class SummarizingMemory(ShortTermMemory):
         return {"memory_operations": done}
 
     def _catch_up(
-        self, where: Archive, system: Sequence[AnyMessage], params: SummarizingParameters
+        self,
+        where: Archive,
+        system: Sequence[AnyMessage],
+        params: Any,  # noqa: ANN401 - the class's own parameters
     ) -> Steps[list[MemoryOperation]]:
         """Summarize what overflows now, batch by batch.
 
@@ -219,19 +219,29 @@ class SummarizingMemory(ShortTermMemory):
             ConflictError: Another writer was quicker; what was committed before stands.
         """
         summary = yield from self.running(where)
-        count = yield from archive.size(where)
-        tail = yield from archive.load(where, before=count, down_to=summary.bound)
         fixed = [*system, *([summary_message(summary.text)] if summary.text else [])]
-        units = units_of([each.message for each in tail])
-        pending = with_questions(self.overflow(Told(units, fixed), params), units)
+        pending, batches = yield from self._overflowing(where, summary, fixed, params)
         if not pending:
             return []
         if not (yield from HasModel()):
             yield from Emit("no_model_configured", {"purpose": "summarize"})
             return []
-        by_id = {each.message.id: each for each in tail}
-        batches = [[by_id[each.id] for each in unit.messages] for unit in pending]
         return (yield from self._fold(where, summary, pending, batches, params))
+
+    def _overflowing(
+        self,
+        where: Archive,
+        summary: Running,
+        fixed: Sequence[AnyMessage],
+        params: Any,  # noqa: ANN401 - the class's own parameters
+    ) -> Steps[tuple[list[Unit], list[list[Archived]]]]:
+        """Return the units that are to be summarized now, and each as it is archived."""
+        count = yield from archive.size(where)
+        tail = yield from archive.load(where, before=count, down_to=summary.bound)
+        units = units_of([each.message for each in tail])
+        pending = with_questions(self.overflow(Told(units, fixed), params), units)
+        by_id = {each.message.id: each for each in tail}
+        return pending, [[by_id[each.id] for each in unit.messages] for unit in pending]
 
     def _fold(
         self,

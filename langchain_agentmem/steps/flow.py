@@ -57,6 +57,11 @@ class Flow:
         self.state = state
         self._by_name = {step.name: step for step in steps}
 
+    def with_step_after(self, name: str, step: Step) -> Flow:
+        """Return the flow with one more step behind another one."""
+        at = [each.name for each in self.steps].index(name) + 1
+        return Flow(*self.steps[:at], step, *self.steps[at:], state=self.state)
+
     def drive(self, state: State) -> Steps[Update]:
         """Run the steps one after another and return the final state."""
         now = dict(state)

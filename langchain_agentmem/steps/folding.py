@@ -19,7 +19,7 @@ from langchain_agentmem.messages import text_of
 from langchain_agentmem.rendering import as_data
 from langchain_agentmem.steps.archive import SUMMARY_MARK
 from langchain_agentmem.steps.effects import Ask, Emit, Steps
-from langchain_agentmem.transcripts import pieces, transcript_line
+from langchain_agentmem.transcripts import spans_within, transcript_line
 from langchain_agentmem.windows import TokenCounter, Unit, count_tokens
 
 logger = logging.getLogger(__name__)
@@ -118,17 +118,18 @@ def fold(summary: str, parts: Sequence[Part], folding: Folding) -> Steps[tuple[s
 
 def _cut(summary: str, part: Part, folding: Folding) -> list[Part]:
     """Cut a part that is too long for an input of its own; the last piece completes it."""
-    length = len(part.text)
-    while True:
-        cut = [Part(piece) for piece in pieces(part.text, max(length, _SMALLEST_PIECE))]
-        fits = all(_fits(summary, [piece], folding) for piece in cut)
-        if fits or length <= _SMALLEST_PIECE:
-            return [*cut[:-1], Part(cut[-1].text, part.completes)]
-        length = length * 3 // 4
+    spans = spans_within(part.text, folding.budget, lambda text: _load(summary, text, folding))
+    cut = [Part(part.text[span.start : span.end]) for span in spans]
+    return [*cut[:-1], Part(cut[-1].text, part.completes)]
+
+
+def _load(summary: str, new: str, folding: Folding) -> int:
+    """Return the tokens of an input."""
+    return folding.tokens(_prompt(summary, new, folding))
 
 
 def _fits(summary: str, parts: Sequence[Part], folding: Folding) -> bool:
-    return folding.tokens(_prompt(summary, _joined(parts), folding)) <= folding.budget
+    return _load(summary, _joined(parts), folding) <= folding.budget
 
 
 def _compress(summary: str, folding: Folding) -> Steps[str]:
