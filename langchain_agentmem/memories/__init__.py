@@ -6,9 +6,11 @@ from langchain_agentmem.memories.hierarchical import HierarchicalSummaryMemory
 from langchain_agentmem.memories.langmem import LangMem
 from langchain_agentmem.memories.mem0 import Mem0
 from langchain_agentmem.memories.rag import RAGMemory
+from langchain_agentmem.memories.reading import Reading, SlidingWindowReader
 from langchain_agentmem.memories.short_term import BufferMemory, TokenBufferMemory, WindowMemory
 from langchain_agentmem.memories.state import ConsolidationReport, MemoryState, Recall
 from langchain_agentmem.memories.summary import SummaryBufferMemory, SummaryMemory
+from langchain_agentmem.memories.working import WorkingMemory
 
 __all__ = [
     "EVERYTHING",
@@ -21,9 +23,12 @@ __all__ = [
     "Memory",
     "MemoryState",
     "RAGMemory",
+    "Reading",
     "Recall",
+    "SlidingWindowReader",
     "SummaryBufferMemory",
     "SummaryMemory",
     "TokenBufferMemory",
     "WindowMemory",
+    "WorkingMemory",
 ]

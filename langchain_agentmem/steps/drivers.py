@@ -7,9 +7,20 @@ import inspect
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from langchain_core.runnables import RunnableConfig
+
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.steps.conditional import abatch, batch
-from langchain_agentmem.steps.effects import Ask, Call, Composite, Effect, Embed, Steps, StoreCall
+from langchain_agentmem.steps.effects import (
+    Ask,
+    AskEach,
+    Call,
+    Composite,
+    Effect,
+    Embed,
+    Steps,
+    StoreCall,
+)
 from langchain_agentmem.steps.environment import Environment
 
 R = TypeVar("R")
@@ -74,6 +85,11 @@ def _perform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401, PLR
             return batch(env.the_store(), ops, expect)
         case Ask():
             return env.received(effect, env.runnable(effect).invoke(list(effect.messages)))
+        case AskEach(prompts, purpose, at_once):
+            ask, limit = Ask((), purpose), RunnableConfig(max_concurrency=at_once)
+            inputs = [list(each) for each in prompts]
+            replies = env.runnable(ask).batch(inputs, limit, return_exceptions=True)
+            return [env.received_or_raised(ask, each) for each in replies]
         case Call():
             return _call(effect)
         case Embed(texts, query=True):
@@ -92,6 +108,11 @@ async def _aperform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN4
         case Ask():
             reply = await env.runnable(effect).ainvoke(list(effect.messages))
             return env.received(effect, reply)
+        case AskEach(prompts, purpose, at_once):
+            ask, limit = Ask((), purpose), RunnableConfig(max_concurrency=at_once)
+            inputs = [list(each) for each in prompts]
+            replies = await env.runnable(ask).abatch(inputs, limit, return_exceptions=True)
+            return [env.received_or_raised(ask, each) for each in replies]
         case Call():
             return await _acall(effect)
         case Embed(texts, query=True):

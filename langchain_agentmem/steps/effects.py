@@ -3,9 +3,10 @@
 `found = yield from Search(...)` gives a typed result; `found = yield Search(...)` gives the same
 value untyped, which is how a test drives a step by hand.
 
-There are few *primitive* effects, which the drivers perform (`StoreCall`, `Ask`, `Embed`, `Call`,
-`Now`, `NewId`, `Draw`, `Emit`, `Spent`, `Resolve`, `Settings`), and *composite* ones, which are
-written in terms of the primitive ones (`Search`, `Get`, `List`, `Namespaces`, `Write`).
+There are few *primitive* effects, which the drivers perform (`StoreCall`, `Ask`, `AskEach`,
+`Embed`, `Call`, `Now`, `NewId`, `Draw`, `Emit`, `Spent`, `Resolve`, `Settings`), and *composite*
+ones, which are written in terms of the primitive ones (`Search`, `Get`, `List`, `Namespaces`,
+`Write`).
 """
 
 from __future__ import annotations
@@ -121,6 +122,21 @@ class Spent(Effect[None]):
 @dataclass(frozen=True, slots=True)
 class CallConfig(Effect[dict[str, Any]]):
     """The config of this call, `{"configurable": {...}}`, for functions that the user gave."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskEach(Effect["list[AIMessage | Exception]"]):
+    """Several calls of the chat model at once; each gives its reply, or what it raised.
+
+    Attributes:
+        prompts: What the model is shown, call by call.
+        purpose: Short name of the calls.
+        at_once: Most calls at the same time.
+    """
+
+    prompts: Sequence[Sequence[BaseMessage]]
+    purpose: str
+    at_once: int = 8
 
 
 @dataclass(frozen=True, slots=True)

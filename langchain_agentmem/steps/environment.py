@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from langgraph.store.base import (
     BaseStore,
@@ -22,7 +22,7 @@ from langgraph.store.base import (
 )
 
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.scopes import Scope
+from langchain_agentmem.scopes import Scope, current_scope, running
 from langchain_agentmem.steps.effects import (
     Ask,
     CallConfig,
@@ -148,6 +148,15 @@ class Environment:
     emitter: Emitter | None = None
     ledger: Ledger = field(default_factory=Ledger)
 
+    @classmethod
+    def of_run(cls, model: BaseChatModel | str | None = None) -> Self:
+        """Return what steps without a store run with: a model, and the running graph's scope.
+
+        A call's context or config may name another model.
+        """
+        scope, emitter = current_scope(), getattr(running(), "stream_writer", None)
+        return cls(model=scope.resolve("model", None) or model, scope=scope, emitter=emitter)
+
     @property
     def searches_exactly(self) -> bool:
         """Whether the store can search one namespace without those below it."""
@@ -226,6 +235,10 @@ class Environment:
         message: AIMessage = reply["raw"] if isinstance(reply, dict) else reply
         self.ledger.count(ask.purpose, message)
         return message
+
+    def received_or_raised(self, ask: Ask, reply: Any) -> AIMessage | Exception:  # noqa: ANN401 - as above
+        """Count a reply; what a call raised is returned as it is."""
+        return reply if isinstance(reply, Exception) else self.received(ask, reply)
 
     def the_embeddings(self) -> Embeddings:
         """Return the embedding model: the one given, else the store's own.
