@@ -19,11 +19,6 @@ from tests.unit_tests.memories.conversations import CHAT, Calls
 OTHER: Any = {"configurable": {"user_id": "ann", "thread_id": "tuesday"}}
 BOB: Any = {"configurable": {"user_id": "bob", "thread_id": "monday"}}
 FACTS = ("My dog is called Rex.", "My sister lives in Rome.", "I play the cello.", "I fear cats.")
-    "My dog is called Rex.",
-    "My sister lives in Rome.",
-    "I play the cello.",
-    "I fear spiders.",
-)
 
 
 @pytest.fixture(params=["sync", "async"])
