@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 DENSE_DEPTH: Final = 200
 RRF_K: Final = 60
+_BLOCKS: Final = 4  # for each wanted value: more take longer, fewer let more values through
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 
@@ -36,15 +37,35 @@ def normalize_dense(
         positive similarities, else 0.
     """
     values = np.asarray(similarities, dtype=np.float64)
-    values = np.where(np.isnan(values), -1.0, values)
     if not values.size:
         return values
-    rank = min(max(depth, 1), values.size)
-    floor = float(np.partition(values, values.size - rank)[values.size - rank])
-    spread = float(values.max()) - floor
+    top = float(values.max())
+    if np.isnan(top):
+        values = np.where(np.isnan(values), -1.0, values)
+        top = float(values.max())
+    floor = kth_largest(values, min(max(depth, 1), values.size))
+    spread = top - floor
     if spread <= 0:
         return np.where((values >= floor) & (values > 0), 1.0, 0.0)
-    return np.clip((values - floor) / spread, 0.0, None)
+    scaled = values - floor
+    scaled /= spread
+    return np.maximum(scaled, 0.0, out=scaled)
+
+
+def kth_largest(values: NDArray[np.floating], k: int) -> float:
+    """Return the k-th largest of at least k values without NaN.
+
+    Args:
+        values: The values, in any order.
+        k: 1 for the largest.
+    """
+    width = len(values) // (_BLOCKS * k)
+    if width > 1:
+        # At least k blocks have a maximum of at least `bar`: nothing below it can count.
+        maxima = values[: len(values) // width * width].reshape(-1, width).max(axis=1)
+        bar = np.partition(maxima, len(maxima) - k)[len(maxima) - k]
+        values = values[values >= bar]
+    return float(np.partition(values, len(values) - k)[len(values) - k])
 
 
 def weighted_sum(

@@ -8,6 +8,7 @@ about, so that one scope's content never moves another scope's scores.
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise
 from typing import Final
 
 import numpy as np
@@ -18,12 +19,19 @@ B: Final = 0.4
 _TF_BITS: Final = 16
 _TF_MASK: Final = (1 << _TF_BITS) - 1
 _PURGE_SHARE: Final = 0.25
+_BULK: Final = 500  # documents from which sorting all words at once is quicker than one by one
+_DOCUMENT_BITS: Final = 32
+_POSTING_BYTES: Final = 8
+_TERM_BYTES: Final = 200
 
 
-def idf(document_count: float, document_frequency: float) -> float:
+def idf(
+    document_count: float, document_frequency: float | NDArray[np.integer]
+) -> NDArray[np.float64]:
     """Return the weight of a term, `ln(1 + (N - n + .5) / (n + .5))`; never negative."""
     odds = (document_count - document_frequency + 0.5) / (document_frequency + 0.5)
-    return float(np.log1p(max(odds, 0.0)))
+    weight: NDArray[np.float64] = np.log1p(np.maximum(odds, 0.0))
+    return weight
 
 
 def bm25(
@@ -69,6 +77,7 @@ class LexicalIndex:
         self._lengths: array[float] = array("f")
         self._alive: bytearray = bytearray()
         self._removed = 0  # documents whose postings are still held
+        self._entries = 0
 
     def __len__(self) -> int:
         """Return how many documents were ever added, the removed ones included."""
@@ -77,7 +86,7 @@ class LexicalIndex:
     @property
     def nbytes(self) -> int:
         """Return the bytes held by the postings, the lengths and the vocabulary, roughly."""
-        held = sum(200 + 8 * len(postings) for postings in self._postings.values())
+        held = _TERM_BYTES * len(self._postings) + _POSTING_BYTES * self._entries
         return held + 5 * len(self)
 
     def add(self, terms: Sequence[str]) -> int:
@@ -87,7 +96,9 @@ class LexicalIndex:
         self._alive.append(1)
         code = document << _TF_BITS
         postings = self._postings
-        for term, count in Counter(terms).items():
+        counts = Counter(terms)
+        self._entries += len(counts)
+        for term, count in counts.items():
             entry = code | min(count, _TF_MASK)
             try:
                 postings[term].append(entry)
@@ -97,10 +108,38 @@ class LexicalIndex:
 
     def add_many(self, documents: Iterable[Sequence[str]]) -> range:
         """Add documents in order and return their numbers."""
-        start = len(self)
-        for terms in documents:
-            self.add(terms)
+        start, added = len(self), list(documents)
+        if len(added) < _BULK:
+            for terms in added:
+                self.add(terms)
+        else:
+            self._add_sorted(added)
         return range(start, len(self))
+
+    def _add_sorted(self, documents: Sequence[Sequence[str]]) -> None:
+        """Add many documents by sorting all their words at once."""
+        lengths = np.fromiter(map(len, documents), dtype=np.int64, count=len(documents))
+        words = list(chain.from_iterable(documents))
+        numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
+        terms = np.fromiter(map(numbers.__getitem__, words), dtype=np.int64, count=len(words))
+        places = np.repeat(np.arange(len(self), len(self) + len(documents)), lengths)
+        keys = np.sort(terms << _DOCUMENT_BITS | places)
+        firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+        tf = np.minimum(np.diff(firsts, append=len(keys)), _TF_MASK)
+        found = keys[firsts]
+        codes = (found & ((1 << _DOCUMENT_BITS) - 1)) << _TF_BITS | tf
+        edges = np.searchsorted(found >> _DOCUMENT_BITS, np.arange(len(numbers) + 1))
+        data = codes.astype(np.uint64).tobytes()
+        for term, (low, high) in zip(numbers, pairwise(edges.tolist()), strict=True):
+            part = data[_POSTING_BYTES * low : _POSTING_BYTES * high]
+            known = self._postings.get(term)
+            if known is None:
+                self._postings[term] = array("Q", part)
+            else:
+                known.frombytes(part)
+        self._lengths.frombytes(lengths.astype(np.float32).tobytes())
+        self._alive.extend(b"\x01" * len(documents))
+        self._entries += len(found)
 
     def remove(self, document: int) -> None:
         """Take a document out of all scores at once; its number is not used again.
@@ -129,6 +168,7 @@ class LexicalIndex:
             if left.size:
                 kept[term] = array("Q", left.tobytes())
         self._postings = kept
+        self._entries = sum(map(len, kept.values()))
         self._removed = 0
 
     def scores(
@@ -152,20 +192,26 @@ class LexicalIndex:
         Returns:
             One score per document number; 0 without a common term and where not eligible.
         """
-        total = np.zeros(len(self), dtype=np.float64)
         mask, start, stop = self._eligible(eligible)
-        lengths = np.frombuffer(self._lengths, dtype=np.float32)[start:stop]
+        lengths = np.frombuffer(self._lengths, dtype=np.float32)
         allowed = mask[start:stop]
         count = int(np.count_nonzero(allowed))
-        if not count:
-            return total.astype(np.float32)
-        average = float(lengths @ allowed) / count
-        for term in dict.fromkeys(query_terms):
-            documents, tf = self._matches(term, mask, start, stop)
-            if documents.size:
-                gain = bm25(tf, lengths[documents - start], average_length=average, k1=k1, b=b)
-                total[documents] += idf(count, documents.size) * gain
-        return total.astype(np.float32)
+        parts = [self._matches(term, start, stop) for term in dict.fromkeys(query_terms)]
+        sizes = [part.size for part in parts]
+        if not count or not sum(sizes):
+            return np.zeros(len(self), dtype=np.float32)
+        counted = lengths[start:stop] if count == stop - start else lengths[start:stop][allowed]
+        average = float(counted.sum(dtype=np.float64)) / count
+        codes, owners = np.concatenate(parts), np.repeat(np.arange(len(parts)), sizes)
+        documents = (codes >> _TF_BITS).view(np.int64)
+        if count < stop - start:
+            kept = mask[documents]
+            codes, owners, documents = codes[kept], owners[kept], documents[kept]
+        weights = idf(count, np.bincount(owners, minlength=len(parts)))
+        tf = (codes & _TF_MASK).astype(np.float64)
+        gain = bm25(tf, lengths[documents], average_length=average, k1=k1, b=b)
+        gain *= weights[owners]
+        return np.bincount(documents, gain, minlength=len(self)).astype(np.float32)
 
     def _eligible(
         self, eligible: slice | NDArray[np.bool_] | None
@@ -183,18 +229,14 @@ class LexicalIndex:
             return alive & chosen, 0, len(self)
         return alive & eligible, 0, len(self)
 
-    def _matches(
-        self, term: str, mask: NDArray[np.bool_], start: int, stop: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the documents in range that hold a term and count, with its frequency there."""
+    def _matches(self, term: str, start: int, stop: int) -> NDArray[np.uint64]:
+        """Return a term's postings in a range of documents."""
         postings = self._postings.get(term)
         if postings is None:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64)
+            return np.empty(0, dtype=np.uint64)
         codes = np.frombuffer(postings, dtype=np.uint64)
-        low, high = np.searchsorted(
-            codes, np.array([start << _TF_BITS, stop << _TF_BITS], dtype=np.uint64)
-        )
-        part = codes[low:high].astype(np.int64)
-        documents = part >> _TF_BITS
-        kept = mask[documents]
-        return documents[kept], (part[kept] & _TF_MASK).astype(np.float64)
+        if start == 0 and stop == len(self):
+            return codes
+        edges = np.array([start << _TF_BITS, stop << _TF_BITS], dtype=np.uint64)
+        low, high = np.searchsorted(codes, edges)
+        return codes[low:high]

@@ -17,7 +17,7 @@ from langchain_agentmem.stores._filters import Filter
 from langchain_agentmem.stores._indexing import IndexSettings
 from langchain_agentmem.stores._namespaces import scope_condition
 from langchain_agentmem.stores._schema import UNIT_BITS
-from langchain_agentmem.stores._segments import NEVER, Row, Segment, SegmentCache
+from langchain_agentmem.stores._segments import NEVER, Row, Segment, SegmentCache, unit_numbers
 from langchain_agentmem.stores._values import load
 
 _MAX_CATCH_UP = 20_000  # beyond this many changes, loading anew is cheaper than applying them
@@ -97,18 +97,20 @@ class MemoryIndex:
         """Return a segment's lexical index, built at first use."""
         if segment.lexical is not None:
             return segment.lexical
-        index = segment.lexical = LexicalIndex()
-        self._grown = True
         condition, values = scope_condition(segment.root)
-        sql = f"SELECT i.id, u.terms {_ITEMS} CROSS {_UNITS} WHERE {condition} ORDER BY u.id"
-        terms: dict[int, list[str]] = {}
-        for item, text in connection.execute(sql, values):
-            terms.setdefault(item, []).append(text)
-        for row, item in enumerate(segment.ids().tolist()):
-            if segment.alive[row]:
-                index.add(terms[item].pop(0).split())
-            else:
-                index.remove(index.add(()))
+        sql = f"SELECT u.id, u.terms {_ITEMS} CROSS {_UNITS} WHERE {condition}"
+        terms = dict(connection.execute(sql, values).fetchall())
+        documents: list[Sequence[str]] = [()] * segment.size
+        alive = np.flatnonzero(segment.alive[: segment.size])
+        units = unit_numbers(segment.items[alive])
+        for row, unit in zip(alive.tolist(), units.tolist(), strict=True):
+            documents[row] = terms[unit].split()
+        index = LexicalIndex()
+        index.add_many(documents)
+        for row in np.flatnonzero(~segment.alive[: segment.size]).tolist():
+            index.remove(row)
+        segment.lexical = index
+        self._grown = True
         return index
 
     def fill_columns(

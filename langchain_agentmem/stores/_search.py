@@ -9,7 +9,7 @@ import numpy as np
 from langgraph.store.base import Item, ListNamespacesOp
 from numpy.typing import NDArray
 
-from langchain_agentmem.retrieval.fusion import normalize_dense
+from langchain_agentmem.retrieval.fusion import kth_largest, normalize_dense
 from langchain_agentmem.retrieval.text import query_terms
 from langchain_agentmem.stores import _vectors, _words
 from langchain_agentmem.stores._filters import Filter
@@ -24,8 +24,7 @@ from langchain_agentmem.stores._namespaces import (
     scope_condition,
 )
 from langchain_agentmem.stores._ops import ScoredItem, StoreSearchOp
-from langchain_agentmem.stores._schema import UNIT_BITS
-from langchain_agentmem.stores._segments import Segment
+from langchain_agentmem.stores._segments import Segment, unit_numbers
 from langchain_agentmem.stores._values import from_micros, load
 
 _FIELDS: Final = (
@@ -33,6 +32,12 @@ _FIELDS: Final = (
 )
 _FROM: Final = "FROM namespaces n JOIN items i ON i.namespace_id = n.id"
 _BY_IDS: Final = f"SELECT {_FIELDS} {_FROM} WHERE i.id IN (SELECT value FROM json_each(?))"  # noqa: S608
+_FEW: Final = (
+    16  # ids that are bound one by one, which is quicker; SQLite keeps each such statement
+)
+_BY_FEW_IDS: Final = [
+    f"SELECT {_FIELDS} {_FROM} WHERE i.id IN ({','.join('?' * count)})" for count in range(_FEW + 1)
+]
 _NEWEST: Final = (
     "SELECT i.updated_at, i.seq, i.id FROM items i WHERE i.namespace_id = ? "
     "AND (i.expires_at IS NULL OR i.expires_at > ?) "
@@ -43,7 +48,6 @@ _NO_LIMIT: Final = -1
 _FIRST_PAGE: Final = 32
 _LAST_PAGE: Final = 1_000
 _LIVE: Final = "(i.expires_at IS NULL OR i.expires_at > ?)"
-_BLOCKS: Final = 4  # blocks for each wanted value: more take longer, fewer let more values through
 _ALWAYS: Final = -1  # a time before which nothing expires
 
 
@@ -70,26 +74,10 @@ class Scores:
         wanted = min(offset + limit, len(self.total))
         if wanted <= offset:
             return np.empty(0, dtype=np.int64)
-        near = _leading(self.total, wanted)
+        near = np.flatnonzero(self.total >= kth_largest(self.total, wanted))
         order = np.lexsort((-self.seq[near], -self.updated[near], -self.total[near]))
         chosen: NDArray[np.int64] = near[order][offset:wanted]
         return chosen
-
-
-def _leading(values: NDArray[np.floating], wanted: int) -> NDArray[np.int64]:
-    """Return the positions of the `wanted` highest values, and of all that equal the last one."""
-    width = len(values) // (_BLOCKS * wanted)
-    if width > 1:
-        # As many blocks as wanted have a maximum of at least `bar`: nothing below it can count.
-        maxima = values[: len(values) // width * width].reshape(-1, width).max(axis=1)
-        bar = np.partition(maxima, len(maxima) - wanted)[len(maxima) - wanted]
-        near = np.flatnonzero(values >= bar)
-    else:
-        near = np.arange(len(values))
-    rest = values[near]
-    bar = np.partition(rest, len(rest) - wanted)[len(rest) - wanted]
-    chosen: NDArray[np.int64] = near[rest >= bar]
-    return chosen
 
 
 @dataclass(slots=True)
@@ -113,15 +101,6 @@ class View:
     seq: NDArray[np.int64]
     lengths: NDArray[np.float32]
     lexical: NDArray[np.float32] | None
-
-    @property
-    def units(self) -> NDArray[np.int64]:
-        """The numbers of the rows' texts in the file; the rows of an item follow each other."""
-        places = np.arange(len(self.items))
-        first = np.concatenate([[True], self.items[1:] != self.items[:-1]])[: len(places)]
-        starts = np.maximum.accumulate(np.where(first, places, 0))
-        numbers: NDArray[np.int64] = (self.items << UNIT_BITS) + places - starts
-        return numbers
 
 
 def mode_of(op: StoreSearchOp, settings: IndexSettings | None) -> str | None:
@@ -214,9 +193,18 @@ def _newest_ids(
     return [item for _, _, item in newest_first[:limit]]
 
 
+def _rows(connection: sqlite3.Connection, items: Sequence[int]) -> dict[int, Sequence[Any]]:
+    """Return the rows of items by id."""
+    if len(items) <= _FEW:
+        found = connection.execute(_BY_FEW_IDS[len(items)], items)
+    else:
+        found = connection.execute(_BY_IDS, (id_list(items),))
+    return {row[0]: row for row in found}
+
+
 def _hits(connection: sqlite3.Connection, items: Sequence[int]) -> Iterator[Hit]:
     """Return items by id, in the given order, without those that cannot be read."""
-    rows = {row[0]: row for row in connection.execute(_BY_IDS, (id_list(items),))}
+    rows = _rows(connection, items)
     return (hit for item in items if (hit := _hit(rows[item])) is not None)
 
 
@@ -290,7 +278,9 @@ def find_words(connection: sqlite3.Connection, seen: View, op: StoreSearchOp) ->
     """Score the words of a search in the file, unless memory has answered."""
     if seen.lexical is None:
         path, terms = encode(op.namespace_prefix), query_terms(op.query or "")
-        seen.lexical = _words.scores(connection, path, seen.units, seen.lengths, terms)
+        seen.lexical = _words.scores(
+            connection, path, unit_numbers(seen.items), seen.lengths, terms
+        )
 
 
 def score(
@@ -309,11 +299,9 @@ def score(
         if mode == "lexical":
             arms["bm25"] = seen.lexical
     if mode != "lexical" and query is not None and seen.vectors is not None:
-        vector = _vectors.as_matrix([query], int(settings.dims or 0))
-        if settings.distance == "cosine":
-            _vectors.normalize(vector)
+        vector = _vectors.query_vector(query, int(settings.dims or 0), settings.distance)
         arms["cosine"] = _vectors.similarities(
-            vector[0], seen.vectors, seen.rows, settings.distance, threads
+            vector, seen.vectors, seen.rows, settings.distance, threads
         )
     items, updated, seq = seen.items, seen.updated, seen.seq
     if seen.segment.multiple and len(items):
@@ -360,13 +348,13 @@ def _page(
     """Return a part of the ranking, and how many items it would have if all could be read."""
     chosen = scores.best(offset, limit)
     items = scores.items[chosen].tolist()
-    rows = {row[0]: row for row in connection.execute(_BY_IDS, (id_list(items),))}
-    parts = {name: values[chosen].tolist() for name, values in scores.parts.items()}
+    rows = _rows(connection, items)
+    parts = zip(*(values[chosen].tolist() for values in scores.parts.values()), strict=True)
     totals = scores.total[chosen].tolist()
-    hits = (
-        _hit(rows[item], totals[n], {name: values[n] for name, values in parts.items()})
-        for n, item in enumerate(items)
-    )
+    hits = [
+        _hit(rows[item], total, dict(zip(scores.parts, each, strict=True)))
+        for item, total, each in zip(items, totals, parts, strict=True)
+    ]
     return [hit for hit in hits if hit is not None], len(items)
 
 

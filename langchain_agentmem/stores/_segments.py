@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from langchain_agentmem.retrieval.lexical import LexicalIndex
 from langchain_agentmem.stores._filters import MISSING, Filter, resolve
 from langchain_agentmem.stores._namespaces import ancestors, bounds, covers, is_reserved
+from langchain_agentmem.stores._schema import UNIT_BITS
 from langchain_agentmem.stores._values import dump
 from langchain_agentmem.stores._vectors import Floats
 
@@ -44,6 +45,15 @@ class Row:
     seq: int
     expires: int
     length: int = 0
+
+
+def unit_numbers(items: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers in the file of rows' texts; the rows of an item follow each other."""
+    places = np.arange(len(items))
+    first = np.concatenate([[True], items[1:] != items[:-1]])[: len(items)]
+    starts = np.maximum.accumulate(np.where(first, places, 0))
+    numbers: NDArray[np.int64] = (items << UNIT_BITS) + places - starts
+    return numbers
 
 
 class Column:

@@ -2,9 +2,9 @@
 
 import json
 import logging
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
@@ -18,7 +18,8 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _MAX_DEPTH: Final = 200
 _MAX_INTEGER_BITS: Final = 14_000  # Python writes at most 4300 decimal digits by default
 # orjson reads integers beyond 64 bits as floats; a run of 19 digits may be one.
-_MAY_BE_BIG: Final = re.compile(rb"\d{19}")
+_DIGITS_TO_ZERO: Final = bytes.maketrans(b"123456789", b"000000000")
+_MAY_BE_BIG: Final = b"0" * 19
 _NOT_OURS: Final = (
     orjson.OPT_PASSTHROUGH_DATACLASS
     | orjson.OPT_PASSTHROUGH_DATETIME
@@ -105,7 +106,8 @@ def load(text: bytes, path: str, key: str) -> dict[str, Any] | None:
         The value; None if it cannot be read.
     """
     try:
-        value = json.loads(text) if _MAY_BE_BIG.search(text) else orjson.loads(text)
+        may_be_big = _MAY_BE_BIG in text.translate(_DIGITS_TO_ZERO)
+        value = json.loads(text) if may_be_big else orjson.loads(text)
     except ValueError:
         value = None
     if isinstance(value, dict):
@@ -129,6 +131,7 @@ def to_micros(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
+@lru_cache(maxsize=4096)
 def from_micros(micros: int) -> datetime:
     """Return the aware UTC time of microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=micros)

@@ -5,6 +5,7 @@ integers with one float32 scale. The error of a component is at most the largest
 about ten times less than float16's; cosines differ from those of float32 by less than 1e-5.
 """
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -18,6 +19,8 @@ Floats = NDArray[np.float32]
 _LEVELS: Final = 32767
 _SCALE_BYTES: Final = 4
 _SAMPLE: Final = 16
+_ONE: Final = np.float32(1)
+_LEAST_SQUARE: Final = 1e-20
 _PARALLEL_BYTES: Final = 8_000_000  # below this, handing work to a thread costs more than it saves
 
 
@@ -39,6 +42,22 @@ def as_matrix(vectors: Sequence[Sequence[float]], dims: int) -> Floats:
         msg = "The embedder returned a vector with NaN or infinity; nothing was written."
         raise ValueError(msg)
     return matrix
+
+
+def query_vector(query: Sequence[float], dims: int, distance: str) -> Floats:
+    """Return a query's vector of shape `(dims,)`; of length 1 for the cosine, unless it is zero.
+
+    Raises:
+        ValueError: If it has another length or is not finite.
+    """
+    vector: Floats = np.array(query, dtype=np.float32)
+    square = float(vector.dot(vector)) if vector.shape == (dims,) else math.nan
+    if not _LEAST_SQUARE < square < math.inf:  # zero, wrong, or beyond what squares can tell
+        matrix = as_matrix([query], dims)
+        vector = (normalize(matrix) if distance == "cosine" else matrix)[0]
+    elif distance == "cosine":
+        vector /= np.float32(math.sqrt(square))
+    return vector
 
 
 def encode(matrix: Floats) -> list[bytes]:
@@ -120,7 +139,8 @@ def similarities(
         else:
             scores = _scan(query, np.ascontiguousarray(vectors[rows]), distance, threads)
     if distance == "cosine":
-        np.clip(scores, -1.0, 1.0, out=scores)
+        np.minimum(scores, _ONE, out=scores)
+        np.maximum(scores, -_ONE, out=scores)
     return scores
 
 

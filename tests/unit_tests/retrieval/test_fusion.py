@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from langchain_agentmem.retrieval.fusion import (
+    kth_largest,
     normalize_dense,
     normalize_max,
     reciprocal_rank_fusion,
@@ -61,3 +62,13 @@ def test_reciprocal_rank_fusion_by_hand() -> None:
     assert fused == [("b", 1 / 3 + 1 / 2), ("a", 1 / 2), ("c", 1 / 3)]
     assert [key for key, _ in reciprocal_rank_fusion([["a"], ["b"]])] == ["a", "b"]
     assert reciprocal_rank_fusion([["a"], ["b"]], weights=[1, 2])[0][0] == "b"
+
+
+@pytest.mark.parametrize("size", [1, 5, 39, 40, 41, 1_000])
+@pytest.mark.parametrize("wanted", [1, 5, 200])
+def test_kth_largest_is_that_of_a_sorted_list(size: int, wanted: int) -> None:
+    """Looking at blocks first skips no value that counts, equal ones included."""
+    rng = np.random.default_rng(size)
+    for values in (rng.random(size), rng.integers(0, 3, size).astype(float), np.zeros(size)):
+        count = min(wanted, size)
+        assert kth_largest(values, count) == np.sort(values)[::-1][count - 1]

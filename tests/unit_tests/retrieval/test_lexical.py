@@ -113,3 +113,19 @@ def test_words_more_frequent_than_a_posting_can_count_do_not_spill() -> None:
     index.add(["cat"] * 70_000)
     index.add(["dog"])
     assert np.flatnonzero(index.scores(["cat"])).tolist() == [0]
+
+
+def test_many_documents_at_once_score_like_one_by_one() -> None:
+    """Adding a large batch, to an empty index and to a full one, gives the same postings."""
+    rng = np.random.default_rng(4)
+    documents = [[f"w{n}" for n in rng.zipf(1.5, rng.integers(0, 9))] for _ in range(1_300)]
+    batches, single = LexicalIndex(), LexicalIndex()
+    batches.add_many(documents[:600])
+    batches.add_many(documents[600:])
+    for document in documents:
+        single.add(document)
+    batches.remove(7)
+    single.remove(7)
+    assert batches.nbytes == single.nbytes
+    for query in (["w1"], ["w2", "w3", "w999999999"], [f"w{n}" for n in range(40)]):
+        assert batches.scores(query).tolist() == single.scores(query).tolist()

@@ -2,10 +2,8 @@
 
 import random
 
-import numpy as np
 import pytest
 
-from langchain_agentmem.stores._search import _leading
 from tests.unit_tests.stores.conftest import Client, Clock
 
 
@@ -37,14 +35,3 @@ def test_pages_are_newest_first(
                 for hit in client.search(prefix, filter=test, limit=7, offset=offset)
             ]
             assert found == wanted
-
-
-@pytest.mark.parametrize("size", [1, 5, 39, 40, 41, 1_000])
-@pytest.mark.parametrize("wanted", [1, 5, 200])
-def test_leading_values_are_the_highest(size: int, wanted: int) -> None:
-    """Every value at least as high as the last one wanted is kept, none below, equal ones too."""
-    rng = np.random.default_rng(size)
-    for values in (rng.random(size), rng.integers(0, 3, size).astype(float), np.zeros(size)):
-        count = min(wanted, size)
-        bar = np.sort(values)[::-1][count - 1]
-        assert _leading(values, count).tolist() == np.flatnonzero(values >= bar).tolist()
