@@ -4,6 +4,7 @@ from langchain_agentmem.memories.a_mem import AMem
 from langchain_agentmem.memories.base import EVERYTHING, Memory
 from langchain_agentmem.memories.hierarchical import HierarchicalSummaryMemory
 from langchain_agentmem.memories.langmem import LangMem
+from langchain_agentmem.memories.langmem_extractor import LangMemExtractor
 from langchain_agentmem.memories.mem0 import Mem0
 from langchain_agentmem.memories.rag import RAGMemory
 from langchain_agentmem.memories.reading import Reading, SlidingWindowReader
@@ -19,6 +20,7 @@ __all__ = [
     "ConsolidationReport",
     "HierarchicalSummaryMemory",
     "LangMem",
+    "LangMemExtractor",
     "Mem0",
     "Memory",
     "MemoryState",

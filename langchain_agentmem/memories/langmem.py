@@ -1,56 +1,87 @@
-"""`LangMem`: memories of the caller's own schemas, kept by one extraction over what is known.
+"""`LangMem`: memories of the caller's own schemas, kept by extraction over what is known.
 
 Source: langchain-ai/langmem 0.0.30 (its store manager), with its options and its place in the
 store: memories lie in the bare namespace, so existing ones are read and updated. What it loses is
 kept here: unknown schemas are shown, deletes archive, updates are checked against the version that
-the model saw, and everything that was refused is reported.
+the model saw, all phases are one write, and everything that was refused is reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Protocol
 
 from langgraph.channels import UntrackedValue
-from pydantic import AliasChoices, BaseModel, Field, ValidationError
+from pydantic import BaseModel
+from typing_extensions import TypedDict
 
-from langchain_agentmem.errors import ConflictError
-from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation, StoredMemory
+from langchain_agentmem.errors import ConfigurationError, ConflictError
+from langchain_agentmem.items import MemoryOperation, StoredMemory
 from langchain_agentmem.memories.written import (
-    RecallState,
     WriteState,
     WrittenMemory,
-    assembled,
+    limit_of,
     query_of,
+    unusable,
 )
 from langchain_agentmem.parameters import Parameters, described
-from langchain_agentmem.steps import arms, extraction, journal, origin
+from langchain_agentmem.steps import arms, drafts, extraction, journal, origin
 from langchain_agentmem.steps._parsing import shape_of
-from langchain_agentmem.steps.effects import Emit, Steps
-from langchain_agentmem.steps.extraction import Decision, Handles, Proposal, as_lines
-from langchain_agentmem.steps.facts import key_for, normalized
+from langchain_agentmem.steps.drafts import Action, Draft, ProposedMemories, Rules, Schema
+from langchain_agentmem.steps.effects import Call, CallConfig, Emit, Steps
+from langchain_agentmem.steps.extraction import Decision, Proposal, as_lines, said_lines
 from langchain_agentmem.steps.flow import END, Flow, Step
 from langchain_agentmem.steps.intake import turns_of
-from langchain_agentmem.steps.recall import moment_of
 from langchain_agentmem.steps.turns import Turn
 
-Schema: TypeAlias = type[str] | type[BaseModel]
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import RunnableConfig
 
 INSTRUCTIONS: Final = (
     "Keep what will matter in later conversations: facts about the people, their preferences, "
     "plans and experiences, and what was agreed. Each memory is understood alone."
 )
-EXTRACT: Final = """You keep the long-term memory of an assistant. Read the conversation and the \
-known memories, and list the changes the memory needs; an empty list if none.
+PHASE_INSTRUCTIONS: Final = (
+    "Put the known memories in order: join those that say the same, complete what is scattered, "
+    "and take out what others contradict."
+)
+EXTRACT: Final = """You keep the long-term memory of an assistant. Read what you are shown, the \
+conversation and the known memories, and list the changes the memory needs; an empty list if none.
 {instructions}
 - `action` is one of: {actions}.
 - `id` is the handle of the known memory to change; a new memory has none.
 - `content` is the complete new content{kinds}.
 Never repeat what is known already. {language}"""
+QUERY: Final = """Write the queries to search a memory with, so that everything is found that this \
+conversation may change or repeat: each like a short memory that might be stored, about one \
+matter. {language}"""
 
+DEFAULT_KEY: Final = "default"
 _ATTEMPTS: Final = 100
+_WINDOWS: Final = 4
+_MOST_QUERIES: Final = 8
+
+Default = str | dict[str, Any] | BaseModel
+
+
+class Phase(TypedDict, total=False):
+    """One further pass over the memories, as LangMem names its options.
+
+    Attributes:
+        instructions: What to do in it.
+        include_messages: Whether it sees the conversation too; False by default.
+        enable_inserts: Whether it may add memories; True by default.
+        enable_updates: Whether it may change them; True by default.
+        enable_deletes: Whether it may archive them; True by default.
+    """
+
+    instructions: str
+    include_messages: bool
+    enable_inserts: bool
+    enable_updates: bool
+    enable_deletes: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +95,7 @@ class LangMemParameters(Parameters):
         enable_updates: Whether it may change known ones.
         enable_deletes: Whether it may archive known ones.
         query_limit: How many known memories it is shown, exactly, if there are so many.
+        phases: Further passes over the same memories, see `Phase`; one call each, one write.
         limit: Most memories to recall.
         max_tokens: Most tokens of the recalled text.
     """
@@ -74,61 +106,111 @@ class LangMemParameters(Parameters):
     enable_updates: bool = described(default=True, description="It may change known ones.")
     enable_deletes: bool = described(default=False, description="It may archive known ones.")
     query_limit: int = described(5, "Known memories shown to the extraction.")
+    phases: tuple[Phase, ...] = ()
     limit: int = described(10, "Most memories to recall.")
     max_tokens: int = described(2000, "Most tokens of the recalled text.")
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
         self.require(least={"query_limit": 1, "limit": 0, "max_tokens": 1})
+        known = Phase.__annotations__
+        unknown = sorted({name for each in self.phases for name in each if name not in known})
+        if unknown:
+            msg = f"Unknown setting {unknown[0]!r} of a phase; it has {sorted(known)}."
+            raise ConfigurationError(msg)
 
-    @property
-    def actions(self) -> list[str]:
-        """What the model may propose."""
-        allowed = {
-            "create": self.enable_inserts,
-            "update": self.enable_updates,
-            "delete": self.enable_deletes,
-        }
-        return [name for name, is_allowed in allowed.items() if is_allowed]
+    def pass_number(self, number: int) -> Pass:
+        """Return what the extraction (0) or a phase (1, 2, ...) may see and do."""
+        if number == 0:
+            flags = (self.enable_inserts, self.enable_updates, self.enable_deletes)
+            return Pass(self.instructions, _permitted(*flags))
+        phase = self.phases[number - 1]
+        names = ("enable_inserts", "enable_updates", "enable_deletes")
+        return Pass(
+            phase.get("instructions", PHASE_INSTRUCTIONS),
+            _permitted(*(bool(phase.get(name, True)) for name in names)),
+            sees_messages=phase.get("include_messages", False),
+        )
 
 
-class ProposedMemory(Proposal):
-    """One change a model proposes."""
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass over the memories.
 
-    action: Literal["create", "update", "delete"]
-    id: str | None = Field(None, validation_alias=AliasChoices("id", "handle"))
-    kind: str | None = None
-    content: Any = Field(None, description="text or object")
+    Attributes:
+        instructions: What to do.
+        actions: What it may propose.
+        sees_messages: Whether it sees the conversation.
+    """
+
+    instructions: str
+    actions: tuple[Action, ...]
+    sees_messages: bool = True
 
 
-class ProposedMemories(Proposal):
-    """All changes a model proposes."""
-
-    memories: list[ProposedMemory]
+def _permitted(*flags: bool) -> tuple[Action, ...]:
+    actions: tuple[Action, ...] = ("create", "update", "delete")
+    return tuple(name for name, allowed in zip(actions, flags, strict=True) if allowed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Planned:
-    """One proposal with its target looked up and its content read by its schema."""
+class Request:
+    """What one extraction is about.
 
-    action: Literal["create", "update", "delete"]
-    target: StoredMemory | None = None
-    content: str | dict[str, Any] = ""
-    kind: str = "text"
-    problem: str | None = None
+    Attributes:
+        shown: The known memories; their handles are "0", "1", ...
+        said: The conversation; empty where it is not shown.
+        instructions: What to do.
+        rules: What may be proposed.
+        purpose: Name of the call in the ledger.
+    """
+
+    shown: Sequence[Draft]
+    said: Sequence[Turn]
+    instructions: str
+    rules: Rules
+    purpose: str = "extract"
+
+
+class Extractor(Protocol):
+    """Proposes changes in place of `LangMem`'s own call, such as a `LangMemExtractor`."""
+
+    def propose(self, request: Request) -> Steps[Decision[ProposedMemories]]:
+        """Return what should change; a value of None where nothing usable came."""
+
+
+class Queries(Proposal):
+    """What a model would search the memory with."""
+
+    queries: list[str]
 
 
 class LangMemState(WriteState, total=False):
     """State of the remember graph."""
 
-    known: Annotated[list[Any], UntrackedValue]
+    queries: Annotated[list[str], UntrackedValue]
+    drafts: Annotated[list[Any], UntrackedValue]
+    phase: Annotated[int, UntrackedValue]
+    phases_left: Annotated[int, UntrackedValue]
     proposed: Annotated[Any, UntrackedValue]
-    planned: Annotated[list[Any], UntrackedValue]
     cause: Annotated[Any, UntrackedValue]
 
 
 class LangMem(WrittenMemory):
     """Memories of your own schemas, written by one model call a conversation.
+
+    A `query_model` costs one call more, and so does each phase.
+
+    Args:
+        query_model: A model, or its name, that writes the queries to search known memories with;
+            without one the last 1, 2, 4 messages and the whole conversation are the queries.
+        default: What to keep under the key `default` in a namespace that holds nothing yet.
+        default_factory: Makes the default from the config of the call.
+        extractor: Proposes the changes in place of the memory's own model call.
+        **given: As for `WrittenMemory`, and the parameters of `LangMemParameters`.
+
+    Raises:
+        ConfigurationError: Both kinds of default are given, or a parameter is wrong.
 
     Example:
         ```python
@@ -145,297 +227,250 @@ class LangMem(WrittenMemory):
     architecture: ClassVar[str] = "langmem"
     Parameters: ClassVar[type[Parameters]] = LangMemParameters
 
-    def __init__(self, **given: Any) -> None:  # noqa: ANN401 - Memory's own
+    def __init__(
+        self,
+        *,
+        query_model: BaseChatModel | str | None = None,
+        default: Default | None = None,
+        default_factory: Callable[[RunnableConfig], Default] | None = None,
+        extractor: Extractor | None = None,
+        **given: Any,  # noqa: ANN401 - Memory's own
+    ) -> None:
         if "schemas" in given:
             given["schemas"] = tuple(given["schemas"])
+        if default is not None and default_factory is not None:
+            msg = "Give default or default_factory, not both."
+            raise ConfigurationError(msg)
         super().__init__(**given)
+        self.query_model = query_model
+        self.default_factory = default_factory
+        self.default = default
+        self.extractor = extractor
 
     def remember_flow(self) -> Flow:
-        """Return `recall, extract, plan, validate, apply`."""
+        """Return `query, recall, take_default, extract, validate, phase, apply`."""
         return self._flow(LangMemState)
 
     def write_steps(self) -> tuple[Step, ...]:
-        """Return the steps of a consolidation."""
+        """Return the steps of a consolidation; `phase` and `validate` once for each phase."""
         return (
+            Step("query", self._query),
             Step("recall", self._recall),
-            Step("extract", self._extract, _after_extract, ("plan", END)),
-            Step("plan", self._plan),
-            Step("validate", self._validate),
+            Step("take_default", self._take_default),
+            Step("extract", self._extract, _after_extract, ("validate", END)),
+            Step("validate", self._validate, _after_validate, ("phase", "apply")),
+            Step("phase", self._phase, lambda _: "validate", ("validate",)),
             Step("apply", self._apply),
         )
 
+    def _query(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+        """Write what to search known memories with: by the query model, or from the messages."""
+        said = turns_of(state["turns"])
+        if self.query_model is not None:
+            language = yield from extraction.language_rule()
+            decision: Decision[Queries] = yield from extraction.decide(
+                Queries,
+                purpose="query",
+                instructions=QUERY.format(language=language),
+                data=said_lines(said),
+                model=self.query_model,
+            )
+            written = decision.value.queries if decision.value else []
+            queries = [each for each in dict.fromkeys(written) if each.strip()]
+            if queries:
+                return {"queries": queries[:_MOST_QUERIES]}
+        return {"queries": _windows(said)}
+
     def _recall(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
-        """Find what is known: by the last message and by the whole conversation in turn."""
+        """Find what is known, taking the best of each query in turn."""
         params: LangMemParameters = yield from self.settings()
         home = yield from self.scope()
-        said = turns_of(state["turns"])
-        queries = dict.fromkeys([said[-1].content, "\n".join(turn.content for turn in said)])
         found: list[list[StoredMemory]] = []
-        for query in queries:
+        for query in state["queries"]:
             found += [(yield from arms.nearest(home, query, params.query_limit))]
         known: dict[str, StoredMemory] = {}
         for rank in range(params.query_limit):
             for each in (ranking[rank] for ranking in found if rank < len(ranking)):
                 known.setdefault(each.key, each)
-        return {"known": list(known.values())[: params.query_limit]}
+        return {"drafts": [Draft.of(each) for each in known.values()][: params.query_limit]}
+
+    def _take_default(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+        """Begin with the default where nothing is known; it is written with the rest."""
+        default = None if state["drafts"] else (yield from self._default())
+        return {"phase": 0, **({"drafts": [default]} if default else {})}
+
+    def _default(self) -> Steps[Draft | None]:
+        """Return the default's draft, as stored if it is; None without one, or if it was closed.
+
+        Raises:
+            ConfigurationError: The default fits no schema.
+        """
+        default = self.default
+        if self.default_factory is not None:
+            config = yield from CallConfig()
+            default = yield from Call(self.default_factory, (config,))
+        if default is None:
+            return None
+        params: LangMemParameters = yield from self.settings()
+        (stored,) = yield from journal.read([((yield from self.scope()), DEFAULT_KEY)])
+        if stored is None:
+            return _coerced(default, self._rules(params))
+        return Draft.of(stored) if stored.item.status == "active" else None
+
+    def _rules(self, params: LangMemParameters, actions: Sequence[Action] = ()) -> Rules:
+        return Rules(schemas=params.schemas, actions=actions, clean=self.clean)
 
     def _extract(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Ask for changes; one that names an unknown memory is repaired once."""
-        params: LangMemParameters = yield from self.settings()
-        said = turns_of(state["turns"])
-        handles = Handles(state["known"])
-        language = yield from extraction.language_rule()
-        decision: Decision[ProposedMemories] = yield from extraction.decide(
-            ProposedMemories,
-            purpose="extract",
-            instructions=EXTRACT.format(
-                instructions=params.instructions,
-                actions=", ".join(params.actions),
-                kinds=_kinds(params.schemas),
-                language=language,
-            ),
-            data=_data(said, handles),
-            check=lambda value: [
-                problem
-                for each in value.memories
-                if (problem := self._planned(each, handles, params).problem)
-            ],
-        )
-        cause = origin.cause(said, decision)
+        decision = yield from self._asked(state, 0)
+        cause = origin.cause(turns_of(state["turns"]), decision)
         if decision.value is None:
-            op = MemoryOperation(event="NOOP", namespace=(), key="", cause=cause)
-            reason = f"the model's reply cannot be used: {' '.join(decision.problems)}"
-            return {"proposed": None, "memory_operations": [op.rejected(reason).to_dict()]}
+            return {"proposed": None, "memory_operations": unusable(decision)}
         return {"proposed": decision.value, "cause": cause}
 
-    def _plan(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
-        """Look the handles up and read each content by its schema."""
-        params: LangMemParameters = yield from self.settings()
-        handles = Handles(state["known"])
-        proposed: ProposedMemories = state["proposed"]
-        return {"planned": [self._planned(each, handles, params) for each in proposed.memories]}
-
-    def _planned(
-        self, each: ProposedMemory, handles: Handles, params: LangMemParameters
-    ) -> _Planned:
-        target = handles.get(each.id)
-        planned = _Planned(action=each.action, target=target)
-        if each.action != "create" and target is None:
-            return replace(planned, problem=f"No memory was shown as {each.id!r}.")
-        if each.action == "delete":
-            return planned
-        kind = each.kind or (target.item.kind if target else None)
-        try:
-            content, kind = self._read(each.content, kind, params.schemas, updating=bool(target))
-        except ValueError as error:
-            return replace(planned, problem=f"A content does not fit its schema: {error}.")
-        return replace(planned, content=content, kind=kind)
-
-    def _read(
-        self,
-        content: Any,  # noqa: ANN401 - any JSON
-        kind: str | None,
-        schemas: Sequence[Schema],
-        *,
-        updating: bool,
-    ) -> tuple[str | dict[str, Any], str]:
-        """Return a content in the form of its schema; an unknown kind may only be updated as is."""
-        models = {each.__name__: each for each in schemas if issubclass(each, BaseModel)}
-        chosen = models.get(kind or "")
-        if chosen is None and len(schemas) == 1 and models and not (updating and kind):
-            (chosen,) = models.values()
-        if chosen is not None:
-            try:
-                value = chosen.model_validate(content).model_dump(mode="json")
-            except ValidationError as error:
-                raise ValueError(str(error.errors()[0]["msg"])) from error
-            return self._clean_json(value), chosen.__name__
-        if isinstance(content, dict) and (updating or str not in schemas):
-            if not updating:
-                msg = f"{kind!r} is none of {sorted(models)}"
-                raise ValueError(msg)
-            return self._clean_json(content), kind or "object"
-        text = self.clean(str(content or ""))
-        if not text:
-            msg = "it is empty"
-            raise ValueError(msg)
-        return text, kind if updating and kind else "text"
-
-    def _clean_json(self, value: dict[str, Any]) -> dict[str, Any]:
+    def _phase(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+        """Ask once more over the memories as they are now; a useless reply changes nothing."""
+        number = state["phase"] + 1
+        decision = yield from self._asked(state, number)
+        failed = unusable(decision) if decision.value is None else []
         return {
-            name: self.clean(each) if isinstance(each, str) else each
-            for name, each in value.items()
+            "phase": number,
+            "proposed": decision.value or ProposedMemories(memories=[]),
+            "memory_operations": [*state["memory_operations"], *failed],
         }
 
+    def _asked(self, state: Mapping[str, Any], number: int) -> Steps[Decision[ProposedMemories]]:
+        params: LangMemParameters = yield from self.settings()
+        current = params.pass_number(number)
+        request = Request(
+            shown=drafts.shown(state["drafts"]),
+            said=turns_of(state["turns"]) if current.sees_messages else [],
+            instructions=current.instructions,
+            rules=self._rules(params, current.actions),
+            purpose="phase" if number else "extract",
+        )
+        if not request.shown and not request.said:
+            return Decision(value=ProposedMemories(memories=[]))
+        propose = self.extractor.propose if self.extractor else _propose
+        return (yield from propose(request))
+
     def _validate(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
-        """Keep permitted changes of known memories, one a memory; report the rest."""
+        """Put permitted changes into the drafts, one a memory; report the rest."""
         params: LangMemParameters = yield from self.settings()
         home = yield from self.scope()
-        kept: list[_Planned] = []
-        reported: list[dict[str, Any]] = []
-        taken: set[str] = set()
-        for each in state["planned"]:
-            key = each.target.key if each.target else ""
-            reason = each.problem
-            if each.action not in params.actions:
-                reason = f"{each.action} is not permitted"
-            elif key in taken:
-                reason = "the memory already has a change"
-            if reason is None:
-                kept.append(each)
-                taken.update({key} - {""})
-                continue
-            yield from Emit("operation_rejected", {"event_kind": each.action, "why": reason})
-            op = MemoryOperation(
-                event=_EVENTS[each.action], namespace=home, key=key, cause=state["cause"]
-            )
-            reported.append(op.rejected(reason).to_dict())
-        return {"planned": kept, "memory_operations": reported}
+        rules = self._rules(params, params.pass_number(state["phase"]).actions)
+        proposed: ProposedMemories = state["proposed"]
+        kept, refused = drafts.edited(state["drafts"], proposed.memories, rules)
+        for each in refused:
+            yield from Emit("operation_rejected", {"event_kind": each.action, "why": each.reason})
+        reported = [each.operation(home, state["cause"]).to_dict() for each in refused]
+        return {
+            "drafts": kept,
+            "memory_operations": [*state["memory_operations"], *reported],
+            "phases_left": len(params.phases) - state["phase"],
+        }
 
     def _apply(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
-        """Write all in one batch; a memory changed meanwhile is read and planned once more."""
+        """Write all in one batch; a memory changed meanwhile is read and changed once more."""
         home = yield from self.scope()
-        planned: list[_Planned] = list(state["planned"])
+        kept: list[Draft] = list(state["drafts"])
         said_at = turns_of(state["turns"])[-1].observed_at
         retried: set[str] = set()
         rejected: list[MemoryOperation] = []
         for _ in range(_ATTEMPTS):
-            operations = yield from _operations(home, planned, state["cause"], said_at)
+            operations = yield from drafts.operations(home, kept, state["cause"], said_at)
             try:
                 applied = yield from journal.apply(operations)
             except ConflictError as conflict:
-                lost = {key for _, key in conflict.conflicts}
-                again = {each.target.key for each in planned if each.target} & lost
+                fixed = {each.origin.key if each.origin else each.key for each in kept}
+                lost = {key for _, key in conflict.conflicts if key in fixed}
                 rejected += [
                     op.rejected("it was changed meanwhile, twice")
                     for op in operations
-                    if op.key in again & retried
+                    if op.key in lost & retried
                 ]
-                planned = yield from _reread(home, planned, again, dropped=retried)
-                retried |= again
+                kept = yield from drafts.reread(home, kept, lost, twice=retried)
+                retried |= lost
             else:
                 done = [*state["memory_operations"], *(op.to_dict() for op in applied)]
                 return {"memory_operations": [*done, *(op.to_dict() for op in rejected)]}
         msg = "Other writers changed the same memories a hundred times in a row; try again later."
         raise RuntimeError(msg)
 
-    def recall_flow(self) -> Flow:
-        """Return the steps `search` and `assemble`; no model call."""
-        return Flow(
-            Step("search", self._search), Step("assemble", self._assemble), state=RecallState
-        )
-
     def _search(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Find the most similar memories of every level the call may read."""
         params: LangMemParameters = yield from self.settings()
-        moment = yield from moment_of(state)
-        given = state.get("limit")
-        limit = params.limit if given is None else given
-        found: list[StoredMemory] = []
-        for level in (yield from self.levels()):
-            for home in (level, (*level, self.architecture, "turns")):
-                found += yield from arms.best(home, query_of(state), limit, moment)
-        best = sorted(found, key=lambda each: -(each.score or 0.0))[:limit]
+        limit = limit_of(state, params.limit)
+        best = yield from self.best_of_levels(state, query=query_of(state), limit=limit)
         return {"memories": [each.to_dict() for each in best]}
-
-    def _assemble(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
-        """Cut to the token budget and render."""
-        params: LangMemParameters = yield from self.settings()
-        found = [StoredMemory.from_dict(each) for each in state["memories"]]
-        return assembled(found, params.max_tokens)
-
-
-_EVENTS: Final[Mapping[str, Literal["ADD", "UPDATE", "DELETE"]]] = {
-    "create": "ADD",
-    "update": "UPDATE",
-    "delete": "DELETE",
-}
 
 
 def _after_extract(state: Mapping[str, Any]) -> str:
-    return "plan" if state["proposed"] is not None else END
+    return "validate" if state["proposed"] is not None else END
 
 
-def _kinds(schemas: Iterable[Schema]) -> str:
-    models = [each for each in schemas if issubclass(each, BaseModel)]
+def _after_validate(state: Mapping[str, Any]) -> str:
+    return "phase" if state["phases_left"] else "apply"
+
+
+def _windows(said: Sequence[Turn]) -> list[str]:
+    """Return the texts of the last 1, 2, 4, ... messages, and of the whole conversation."""
+    sizes = [1 << power for power in range(_WINDOWS - 1) if 1 << power < len(said)]
+    texts = [turn.content for turn in said]
+    return list(dict.fromkeys("\n".join(texts[-size:]) for size in (*sizes, len(said))))
+
+
+def _coerced(default: Default, rules: Rules) -> Draft:
+    """Return a default as a draft under its key.
+
+    Raises:
+        ConfigurationError: It fits no schema.
+    """
+    if isinstance(default, BaseModel):
+        content, kind = default.model_dump(mode="json"), type(default).__name__
+        return Draft(content=content, kind=kind, key=DEFAULT_KEY)
+    if isinstance(default, str) and str in rules.schemas:
+        return Draft(content=default, key=DEFAULT_KEY)
+    for model in rules.models.values():
+        try:
+            content = model.model_validate(default).model_dump(mode="json")
+        except ValueError:
+            continue
+        return Draft(content=content, kind=model.__name__, key=DEFAULT_KEY)
+    names = [each.__name__ for each in rules.schemas]
+    msg = f"The default {str(default)[:80]!r} fits none of the schemas {names}."
+    raise ConfigurationError(msg)
+
+
+def _propose(request: Request) -> Steps[Decision[ProposedMemories]]:
+    """Ask the memory's own model."""
+    language = yield from extraction.language_rule()
+    rules = request.rules
+    return (
+        yield from extraction.decide(
+            ProposedMemories,
+            purpose=request.purpose,
+            instructions=EXTRACT.format(
+                instructions=request.instructions,
+                actions=", ".join(rules.actions),
+                kinds=_kinds(rules.models.values()),
+                language=language,
+            ),
+            data=_data(request),
+            check=lambda value: drafts.problems(request.shown, value.memories, rules),
+        )
+    )
+
+
+def _kinds(models: Iterable[type[BaseModel]]) -> str:
     shapes = "; ".join(f"{each.__name__}: {shape_of(each)}" for each in models)
     return f", of one of these kinds, named in `kind`: {shapes}" if shapes else ", as text"
 
 
-def _data(said: Sequence[Turn], handles: Handles) -> str:
+def _data(request: Request) -> str:
     rows = as_lines(
-        {"id": handle, "kind": each.item.kind, "content": each.content} for handle, each in handles
+        {"id": str(number), "kind": each.kind, "content": each.content}
+        for number, each in enumerate(request.shown)
     )
-    known = f"Known memories:\n{rows}\n\n" if rows else ""
-    return f"{known}Conversation:\n{extraction.said_lines(said)}"
-
-
-def _operations(
-    home: tuple[str, ...], planned: Sequence[_Planned], cause: Cause, said_at: datetime
-) -> Steps[list[MemoryOperation]]:
-    operations: dict[str, MemoryOperation] = {}
-    for each in planned:
-        op = (
-            (yield from _added(home, each, cause, said_at))
-            if each.target is None
-            else _changed(each, cause)
-        )
-        operations.setdefault(op.key, op)
-    return list(operations.values())
-
-
-def _added(
-    home: tuple[str, ...], each: _Planned, cause: Cause, said_at: datetime
-) -> Steps[MemoryOperation]:
-    item = MemoryItem(
-        kind=each.kind,
-        content=each.content,
-        observed_at=said_at,
-        source_message_ids=cause.message_ids,
-    )
-    key, known = yield from key_for(home, item.text)
-    op = MemoryOperation(event="ADD", namespace=home, key=key, cause=cause)
-    if known is not None:
-        return replace(op, event="NOOP", before=known.item, reason="already remembered")
-    return replace(op, after=item)
-
-
-def _changed(each: _Planned, cause: Cause) -> MemoryOperation:
-    if each.target is None:
-        msg = "A change needs a target."
-        raise ValueError(msg)
-    old = each.target.item
-    op = MemoryOperation(
-        event=_EVENTS[each.action],
-        namespace=each.target.namespace,
-        key=each.target.key,
-        before=old,
-        cause=cause,
-    )
-    if each.action == "delete":
-        return replace(op, after=replace(old, status="archived", version=old.version + 1))
-    new = replace(
-        old,
-        kind=each.kind,
-        content=each.content,
-        version=old.version + 1,
-        source_message_ids=tuple(dict.fromkeys([*old.source_message_ids, *cause.message_ids])),
-    )
-    if normalized(new.text) == normalized(old.text):
-        return replace(op, event="NOOP", reason="already known")
-    return replace(op, after=new)
-
-
-def _reread(
-    home: tuple[str, ...], planned: Sequence[_Planned], again: set[str], *, dropped: set[str]
-) -> Steps[list[_Planned]]:
-    """Return the plan with fresh targets, without those that were lost twice or are gone."""
-    fresh: list[_Planned] = []
-    for each in planned:
-        if each.target is None or each.target.key not in again:
-            fresh.append(each)
-        elif each.target.key not in dropped:
-            (stored,) = yield from journal.read([(home, each.target.key)])
-            if stored is not None and stored.item.status == "active":
-                fresh.append(replace(each, target=stored))
-    return fresh
+    parts = {"Known memories": rows, "Conversation": said_lines(request.said)}
+    return "\n\n".join(f"{name}:\n{shown}" for name, shown in parts.items() if shown)
