@@ -266,7 +266,7 @@ def ablations(weights: Weights) -> dict[str, Weights]:
     """Return the recipe without each ingredient."""
     names = ("previous", "following", "session_best", "session_lexical", "speaker", "date", "when")
     return {
-        **{f"- {name}": _without(weights, name) for name in ("dense", *names, "title")},
+        **{f"- {name}": _without(weights, name) for name in ("dense", "focus", *names, "title")},
         "- all context": _without(weights, *names[:4]),
         "- all rules": _without(weights, *names[4:]),
         "- context and rules": _without(weights, *names),

@@ -82,16 +82,16 @@ def session_scores(
     """
     if all(len(session.turns) == 1 for session in sessions.values()):
         return {c.session: c.lexical for c in candidates if c.session in sessions}
-    wanted = dict.fromkeys(query)
+    wanted = frozenset(query)
     counts: dict[str, Counter[str]] = {key: Counter() for key in sessions}
     for candidate in candidates:
         if candidate.lexical > 0 and candidate.session in counts:
-            counts[candidate.session].update(
-                term for term in terms(candidate.content) if term in wanted
-            )
+            count = counts[candidate.session]
+            for term in filter(wanted.__contains__, terms(candidate.content)):
+                count[term] += 1
     length = np.array([session.length for session in sessions.values()], dtype=np.float64)
     total = np.zeros(len(sessions))
-    for term in wanted:
+    for term in dict.fromkeys(query):
         tf = np.array([count[term] for count in counts.values()], dtype=np.float64)
         holding = np.count_nonzero(tf)
         if holding:

@@ -4,21 +4,24 @@ The ingredients and their weights come from measurements on LoCoMo, MuSiQue and 
 set of weights for all three; `benchmarks/recall.py` prints what each ingredient adds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final
 
 from langchain_agentmem.retrieval.context import Candidate, Session, session_scores
 from langchain_agentmem.retrieval.dates import DateMention, date_match, date_mentions
+from langchain_agentmem.retrieval.fusion import normalize_max
+from langchain_agentmem.retrieval.lexical import LexicalIndex
 from langchain_agentmem.retrieval.rules import (
+    asked_at_last,
     asks_when,
     is_first_person,
     is_user,
     named_speakers,
     time_share,
 )
-from langchain_agentmem.retrieval.text import latin_share, query_terms, words
+from langchain_agentmem.retrieval.text import latin_share, query_terms, terms, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,7 @@ class Weights:
     Attributes:
         dense: The dense score, against 1 for the lexical one. About .3 for static vectors, .5 for
             MiniLM or e5, 1 for documents.
+        focus: The lexical score for the last question of a text that says more than that.
         latin_only: The embedding model knows Latin script only: it does not vote on questions in
             other scripts.
         previous: The content score of the turn before, in the same session.
@@ -41,6 +45,7 @@ class Weights:
     """
 
     dense: float = 0.3
+    focus: float = 1.0
     latin_only: bool = True
     previous: float = 0.2
     following: float = 0.1
@@ -101,18 +106,18 @@ def rank(
     """
     pool = {candidate.key: candidate for candidate in candidates}
     reached = {c.session: sessions[c.session] for c in pool.values() if c.session in sessions}
-    content = _content_parts(pool, weights, query)
-    own = {key: sum(parts.values()) for key, parts in content.items()}
+    gained = _content_parts(pool, weights, query)
+    own = {key: sum(parts.values()) for key, parts in gained.items()}
     shared = _session_parts(query, candidates, reached, own, weights)
     turns = {**pool, **_around(pool, reached, shared)}
-    context = _context_parts(turns, reached, own, shared, weights)
+    for key, parts in _context_parts(turns, reached, own, shared, weights):
+        gained.setdefault(key, {}).update(parts)
+    top = max((sum(parts.values()) for parts in gained.values()), default=0.0) or 1.0
     rules = Rules.of(query, turns.values(), weights)
-    plain = {key: content.get(key, {}) | context.get(key, {}) for key in turns}
-    top = max((sum(parts.values()) for parts in plain.values()), default=0.0) or 1.0
     ranked = []
     for key, turn in turns.items():
-        parts = {name: value / top for name, value in plain[key].items() if value}
-        parts |= rules.parts(turn)
+        parts = {name: value / top for name, value in gained[key].items() if value}
+        parts.update(rules.parts(turn))
         ranked.append(Ranked(key, sum(parts.values()), parts, pool.get(key)))
     ranked.sort(key=lambda one: (-one.score, -_age(turns[one.key]), one.key))
     return follow_titles(ranked, weights.title)
@@ -159,7 +164,15 @@ def _content_parts(
 ) -> dict[str, dict[str, float]]:
     """Return the parts of each turn's own score."""
     dense = weights.dense_for(query)
-    return {key: {"lexical": c.lexical, "dense": dense * c.dense} for key, c in pool.items()}
+    parts = {key: {"lexical": c.lexical, "dense": dense * c.dense} for key, c in pool.items()}
+    asked = asked_at_last(query) if weights.focus else None
+    if asked is not None:
+        index = LexicalIndex()
+        index.add_many(terms(candidate.content) for candidate in pool.values())
+        scores = normalize_max(index.scores(query_terms(asked))).tolist()
+        for part, score in zip(parts.values(), scores, strict=True):
+            part["focus"] = weights.focus * score
+    return parts
 
 
 def _session_parts(
@@ -207,20 +220,20 @@ def _context_parts(
     own: Mapping[str, float],
     shared: Mapping[str, Mapping[str, float]],
     weights: Weights,
-) -> dict[str, dict[str, float]]:
-    """Return what each ranked turn gains from its neighbors and its session."""
-    gained = {}
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """Yield what each ranked turn gains from its neighbors and its session."""
     for session in sessions.values():
-        scores = [own.get(key, 0.0) for key in session.turns]
-        around = zip(session.turns, [0.0, *scores], [*scores[1:], 0.0], strict=False)
-        for key, before, after in around:
+        said = ("", *session.turns, "")
+        for place, key in enumerate(session.turns):
             if key in turns:
-                gained[key] = {
-                    "previous": weights.previous * before,
-                    "following": weights.following * after,
-                    **shared[session.key],
-                }
-    return gained
+                yield (
+                    key,
+                    {
+                        "previous": weights.previous * own.get(said[place], 0.0),
+                        "following": weights.following * own.get(said[place + 2], 0.0),
+                        **shared[session.key],
+                    },
+                )
 
 
 def _age(turn: Candidate) -> float:

@@ -32,6 +32,8 @@ _TIME_WORDS: Final = {
     "|[上下]个月|最近|刚才|\\d+[月日号点]",
     "ja": "昨日|今日|明日|先週|来週|週末|先月|来月|昨年|来年|\\d+時",
 }
+_QUESTION_MARKS: Final = ("?", "\uff1f")
+_SENTENCE: Final = re.compile("[^.!?\u3002\uff01\uff1f\u2026\n]+[.!?\u3002\uff01\uff1f\u2026]*")
 _ANY_TIME_WORD: Final = re.compile("|".join(_TIME_WORDS.values()))
 _MAX_TIME_WORDS: Final = 2
 
@@ -77,6 +79,23 @@ def without_names(query: str, speakers: Iterable[str]) -> str:
     pattern = "|".join(sorted(bounded, key=lambda name: (-len(name), name)))
     rest = re.sub(pattern, " ", fold(query))
     return rest if words(rest) else query
+
+
+def asked_at_last(query: str) -> str | None:
+    """Return the last question of a text that also says other things, or None.
+
+    People talk before they ask; the last question says best what they want to know.
+
+    Args:
+        query: What was said, such as `I had a long day. Anyway, where does Ann live?`
+
+    Returns:
+        The last sentence that ends in a question mark; None for a text without one and for one
+        that is a single sentence.
+    """
+    sentences = [found.strip() for found in _SENTENCE.findall(query) if words(found)]
+    asked = [sentence for sentence in sentences if sentence.endswith(_QUESTION_MARKS)]
+    return asked[-1] if asked and len(sentences) > 1 else None
 
 
 def is_first_person(query: str) -> bool:

@@ -237,11 +237,8 @@ def session_ref(namespace: tuple[str, ...], key: str) -> str:
 
 def placed(session: Session, turns_home: tuple[str, ...]) -> Session:
     """Return a session whose keys are places, for ranking with those of other namespaces."""
-    return replace(
-        session,
-        key=session_ref(turns_home, session.key),
-        turns=tuple(session_ref(turns_home, key) for key in session.turns),
-    )
+    home = session_ref(turns_home, "")
+    return replace(session, key=home + session.key, turns=tuple([home + t for t in session.turns]))
 
 
 def _ref(text: str) -> Ref:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from langchain_agentmem.retrieval.dates import DateMention, date_match, date_mentions
 from langchain_agentmem.retrieval.rules import (
+    asked_at_last,
     asks_when,
     is_first_person,
     is_user,
@@ -113,6 +114,22 @@ def test_no_first_person() -> None:
     assert not is_first_person("Did Mimi visit Italy?")
 
 
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("I had a long day. Anyway, where does Ann live?", "Anyway, where does Ann live?"),
+        ("Is it late? I think so. Who called?", "Who called?"),
+        ("我今天很累。我的手机怎么样\uff1f", "我的手机怎么样\uff1f"),
+        ("Where does Ann live?", None),
+        ("I had a long day. It rained.", None),
+        ("?!", None),
+    ],
+)
+def test_asked_at_last(query: str, asked: str | None) -> None:
+    """The last question of a longer text is found; a bare question needs no finding."""
+    assert asked_at_last(query) == asked
+
+
 @pytest.mark.parametrize("query", ["When was it?", "Which year?", "什么时候去的", "いつですか"])
 def test_asks_when(query: str) -> None:
     """Questions for a time are seen, `whenever` is not one."""
@@ -141,5 +158,6 @@ def test_user_labels() -> None:
 def test_rules_never_raise(text: str, speakers: list[str]) -> None:
     """Any text and any names are accepted."""
     without_names(text, speakers)
+    assert (asked_at_last(text) or "") in text
     assert named_speakers(text, speakers) <= set(speakers)
     assert 0.0 <= time_share(text) <= 1.0

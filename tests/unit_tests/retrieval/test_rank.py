@@ -111,6 +111,18 @@ def test_english_model_does_not_vote_on_chinese() -> None:
     assert replace(weights, latin_only=False).dense_for("我住在哪里") == weights.dense
 
 
+def test_last_question_of_a_long_message_outweighs_the_chatter_before_it() -> None:
+    """What is asked at last decides, though the words before it match another turn better."""
+    pool = [
+        Candidate("chatter", "The weather and the garden were lovely.", "1", lexical=1.0),
+        Candidate("answer", "Ann lives in Oslo.", "2", lexical=0.6),
+    ]
+    query = "The weather in the garden was lovely. Where does Ann live?"
+    assert [one.key for one in rank(query, pool, {})] == ["answer", "chatter"]
+    without = rank(query, pool, {}, replace(Weights(), focus=0.0))
+    assert [one.key for one in without] == ["chatter", "answer"]
+
+
 def test_title_named_in_a_first_document_lifts_its_document() -> None:
     """The second hop gains .4 of the naming passage's score; without titles nothing moves."""
     pool = [
