@@ -5,7 +5,9 @@
 - `load_prompt_node`, `PromptMiddleware`: the active version of a learned prompt.
 - `create_memory_agent`: a whole agent that recalls, answers and remembers.
 - `AgentMemoryMiddleware`: any memory in one line of `create_agent`.
-- `WindowMiddleware`, `SummaryMiddleware`: bound what the model sees of a conversation.
+- `WindowMiddleware`, `SummaryMiddleware`, `SummarizationNode`: bound what the model sees of a
+  conversation; `ShortTermMiddleware` does so by any short-term memory, which keeps all of it.
+- `SlidingWindowMiddleware`: reads tool results that are too long, window by window.
 - `langchain_agentmem.surfaces.chains`: `memory=` of a classic chain (extra `[classic]`).
 - `MemoryRetriever`, `StoreChatMessageHistory`: for code that is neither chain nor agent.
 """
@@ -34,6 +36,13 @@ if TYPE_CHECKING:
     from langchain_agentmem.surfaces.prompts import PromptMiddleware as PromptMiddleware
     from langchain_agentmem.surfaces.prompts import load_prompt_node as load_prompt_node
     from langchain_agentmem.surfaces.retriever import MemoryRetriever as MemoryRetriever
+    from langchain_agentmem.surfaces.short_term_middleware import (
+        ShortTermMiddleware as ShortTermMiddleware,
+    )
+    from langchain_agentmem.surfaces.short_term_middleware import (
+        SlidingWindowMiddleware as SlidingWindowMiddleware,
+    )
+    from langchain_agentmem.surfaces.summarization import SummarizationNode as SummarizationNode
     from langchain_agentmem.surfaces.tools import (
         create_manage_memory_tool as create_manage_memory_tool,
     )
@@ -45,7 +54,10 @@ _HOMES = {
     "PromptMiddleware": "prompts",
     "AgentMemoryMiddleware": "middleware",
     "MemoryRetriever": "retriever",
+    "ShortTermMiddleware": "short_term_middleware",
+    "SlidingWindowMiddleware": "short_term_middleware",
     "StoreChatMessageHistory": "history",
+    "SummarizationNode": "summarization",
     "SummaryMiddleware": "context_middleware",
     "WindowMiddleware": "context_middleware",
     "create_manage_memory_tool": "tools",
@@ -61,7 +73,10 @@ __all__ = [
     "AgentMemoryMiddleware",
     "MemoryRetriever",
     "PromptMiddleware",
+    "ShortTermMiddleware",
+    "SlidingWindowMiddleware",
     "StoreChatMessageHistory",
+    "SummarizationNode",
     "SummaryMiddleware",
     "WindowMiddleware",
     "create_manage_memory_tool",

@@ -6,9 +6,7 @@ their results, and the last message of the user is always shown.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 from langchain.agents.middleware.types import (
@@ -19,26 +17,16 @@ from langchain.agents.middleware.types import (
     ModelResponse,
     PrivateStateAttr,
 )
-from langchain_core.messages import AnyMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langgraph.types import Command
 
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.scopes import current_scope, running
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Emit, Steps
 from langchain_agentmem.steps.environment import Environment
-from langchain_agentmem.steps.folding import (
-    Folding,
-    SummaryFailedError,
-    check_budget,
-    fold,
-    parts_of,
-    summary_message,
-)
-from langchain_agentmem.surfaces._recording import record
+from langchain_agentmem.steps.folding import Folding, check_budget
+from langchain_agentmem.surfaces._running_summary import Bounded, StateSummary, offload
 from langchain_agentmem.windows import (
-    Measure,
     Size,
     Split,
     TokenCounter,
@@ -52,15 +40,12 @@ from langchain_agentmem.windows import (
     newest_within,
     trigger_clauses,
     units_of,
-    with_questions,
 )
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from langchain_agentmem.memories.base import Memory
-
-logger = logging.getLogger(__name__)
 
 Handler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
 AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -121,13 +106,13 @@ class WindowMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> ModelResponse[Any]:
         """Show the model the window."""
-        return handler(run(self._shown(request), _environment()))
+        return handler(run(self._shown(request), Environment.of_run()))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: AsyncHandler
     ) -> ModelResponse[Any]:
         """Show the model the window."""
-        return await handler(await arun(self._shown(request), _environment()))
+        return await handler(await arun(self._shown(request), Environment.of_run()))
 
     def _shown(self, request: ModelRequest[Any]) -> Steps[ModelRequest[Any]]:
         system, said = leading_system(request.messages)
@@ -159,21 +144,6 @@ class SummaryState(AgentState[Any]):
     """
 
     agentmem_summary: NotRequired[Annotated[dict[str, dict[str, Any]], _merged, PrivateStateAttr]]
-
-
-@dataclass(frozen=True, slots=True)
-class _View:
-    """What a request shows, and what was summarized for it.
-
-    Attributes:
-        request: The request for the model.
-        summary: The new running summary; None if it is as it was.
-        dropped: Messages that were summarized just now.
-    """
-
-    request: ModelRequest[Any]
-    summary: dict[str, Any] | None
-    dropped: list[AnyMessage]
 
 
 class SummaryMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -231,17 +201,18 @@ class SummaryMiddleware(AgentMiddleware[Any, Any, Any]):
         if given is None:
             msg = "SummaryMiddleware needs trigger=('tokens', 4000) or another trigger."
             raise ConfigurationError(msg)
-        self._clauses = trigger_clauses(given)
         if keep is None:
             keep = ("messages", 20) if max_tokens is None else max_tokens - max_summary_tokens
-        self._keep = checked_size(keep)
         self._tokens = token_counter or count_tokens
         self._window = window
         self._model = model
-        self._folding = Folding(
+        folding = Folding(
             max_summary_tokens=max_summary_tokens, budget=summarizer_budget, tokens=self._tokens
         )
-        check_budget(self._folding)
+        check_budget(folding)
+        self._summary = StateSummary(
+            name=name, clauses=trigger_clauses(given), keep=checked_size(keep), folding=folding
+        )
         self._offload_to = offload_to
         self._name = name
 
@@ -254,108 +225,36 @@ class SummaryMiddleware(AgentMiddleware[Any, Any, Any]):
         self, request: ModelRequest[Any], handler: Handler
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Show the model the summary and the newest part, summarizing first if it is time."""
-        view = run(self._view(request), _environment(self._model))
+        view = run(self._bounded(request), Environment.of_run(self._model))
         if self._offload_to is not None and view.dropped:
-            steps = self._offload(self._offload_to, view.dropped)
+            steps = offload(self._offload_to, view.dropped, self.name)
             run(steps, self._offload_to.environment())
-        return self._answer(handler(view.request), view)
+        return self._answer(handler(request.override(messages=view.messages)), view)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: AsyncHandler
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Show the model the summary and the newest part, summarizing first if it is time."""
-        view = await arun(self._view(request), _environment(self._model))
+        view = await arun(self._bounded(request), Environment.of_run(self._model))
         if self._offload_to is not None and view.dropped:
-            steps = self._offload(self._offload_to, view.dropped)
+            steps = offload(self._offload_to, view.dropped, self.name)
             await arun(steps, self._offload_to.environment())
-        return self._answer(await handler(view.request), view)
+        return self._answer(await handler(request.override(messages=view.messages)), view)
+
+    def _bounded(self, request: ModelRequest[Any]) -> Steps[Bounded]:
+        state: Mapping[str, Any] = request.state
+        kept = (state.get("agentmem_summary") or {}).get(self.name) or {}
+        return self._summary.bound(
+            request.messages,
+            kept,
+            overhead=overhead(request, self._tokens),
+            window=self._window or context_of(request.model),
+        )
 
     def _answer(
-        self, response: ModelResponse[Any], view: _View
+        self, response: ModelResponse[Any], view: Bounded
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        if view.summary is None:
+        if view.kept is None:
             return response
-        update = {"agentmem_summary": {self.name: view.summary}}
+        update = {"agentmem_summary": {self.name: view.kept}}
         return ExtendedModelResponse(model_response=response, command=Command(update=update))
-
-    def _view(self, request: ModelRequest[Any]) -> Steps[_View]:
-        state: Mapping[str, Any] = request.state
-        kept = dict((state.get("agentmem_summary") or {}).get(self.name) or {})
-        system, said = leading_system(request.messages)
-        tail = _not_summarized(said, kept)
-        text = str(kept.get("summary", ""))
-        dropped = yield from self._overflowing(request, text, tail)
-        if dropped:
-            text, taken = yield from self._fold(text, dropped)
-            gone = flat(taken)
-            if gone:
-                kept = _extended(kept, text, gone)
-                tail = _not_summarized(said, kept)
-        else:
-            gone = []
-        summary = [summary_message(text)] if text else []
-        shown = request.override(messages=[*system, *summary, *tail])
-        return _View(shown, kept if gone else None, gone)
-
-    def _overflowing(
-        self, request: ModelRequest[Any], summary: str, tail: Sequence[AnyMessage]
-    ) -> Steps[list[Any]]:
-        """Return the units that are to be summarized now."""
-        fixed = overhead(request, self._tokens)
-        window = self._window or context_of(request.model)
-        whole = Measure(lambda messages: self._tokens(messages) + fixed, window)
-        shown = [*([summary_message(summary)] if summary else []), *tail]
-        if not whole.exceeds(shown, self._clauses):
-            return []
-        units = units_of(tail)
-        split = Measure(self._tokens, window).keep(units, self._keep)
-        if split.over or not split.evicted:
-            yield from Emit("over_budget", {"name": self.name})
-        return with_questions(split.evicted, units)
-
-    def _fold(self, text: str, units: Sequence[Any]) -> Steps[tuple[str, list[Any]]]:
-        """Fold units into the summary; what could not be folded is not taken."""
-        parts = parts_of(units)
-        done, taken = text, 0
-        while parts:
-            try:
-                text, parts = yield from fold(text, parts, self._folding)
-            except SummaryFailedError as failure:
-                yield from Emit("summary_failed", {"name": self.name, "reason": str(failure)})
-                break
-            if (complete := len(units) - sum(part.completes for part in parts)) > taken:
-                done, taken = text, complete
-        return done, list(units[:taken])
-
-    def _offload(self, memory: Memory, dropped: Sequence[AnyMessage]) -> Steps[None]:
-        """Remember what left the view: a border that fails open, since the state has it all."""
-        try:
-            yield from record(memory, dropped)
-        except ConfigurationError:
-            raise
-        except Exception as error:  # noqa: BLE001 - the turn goes on without the memory
-            logger.warning("%s: offloading failed: %r", self.name, error)
-            yield from Emit("record_failed", {"name": self.name, "error": type(error).__name__})
-
-
-def _extended(kept: Mapping[str, Any], summary: str, gone: Sequence[AnyMessage]) -> dict[str, Any]:
-    ids = [str(each.id) for each in gone]
-    return {
-        "summary": summary,
-        "summarized_message_ids": [*kept.get("summarized_message_ids", []), *ids],
-        "last_summarized_message_id": ids[-1],
-    }
-
-
-def _not_summarized(said: Sequence[AnyMessage], kept: Mapping[str, Any]) -> list[AnyMessage]:
-    """Return what the summary does not cover, with the question of an open turn."""
-    covered = set(kept.get("summarized_message_ids", ()))
-    tail = [each for each in said if str(each.id) not in covered]
-    if any(each.type == "human" for each in tail):
-        return tail
-    return [*[each for each in said if each.type == "human"][-1:], *tail]
-
-
-def _environment(model: BaseChatModel | str | None = None) -> Environment:
-    emitter = getattr(running(), "stream_writer", None)
-    return Environment(model=model, scope=current_scope(), emitter=emitter)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, TypeVar, get_args
@@ -30,7 +29,8 @@ from langchain_agentmem.rendering import render_line, render_memories
 from langchain_agentmem.retrieval import budget
 from langchain_agentmem.scopes import NamespaceTemplate
 from langchain_agentmem.steps.drivers import arun, run
-from langchain_agentmem.steps.effects import Emit, HasModel, Steps
+from langchain_agentmem.steps.effects import HasModel, Steps
+from langchain_agentmem.surfaces._fail_open import fail_open
 from langchain_agentmem.surfaces._recording import new_messages, record
 from langchain_agentmem.surfaces.tools import create_manage_memory_tool, create_search_memory_tool
 from langchain_agentmem.windows import count_tokens
@@ -53,8 +53,6 @@ T = TypeVar("T")
 
 MANAGE: Final = "manage_memory"
 SEARCH: Final = "search_memory"
-
-logger = logging.getLogger(__name__)
 
 
 class AgentMemoryState(AgentState[Any]):
@@ -326,17 +324,8 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         return new_messages(state["messages"], last, own)
 
     def _failing_open(self, what: str, steps: Steps[T]) -> Steps[T | None]:
-        """Go on without the memory when it fails: the border at which a turn fails open."""
-        try:
-            return (yield from steps)
-        except ConfigurationError:
-            raise
-        except Exception as error:
-            if self._raises:
-                raise
-            logger.warning("%s: %s failed: %r", self.name, what, error)
-            yield from Emit(f"{what}_failed", {"name": self.name, "error": type(error).__name__})
-            return None
+        """Go on without the memory when it fails."""
+        return fail_open(self.name, what, steps, raises=self._raises)
 
 
 def with_block(system: SystemMessage | None, text: str) -> SystemMessage:

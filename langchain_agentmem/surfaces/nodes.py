@@ -55,8 +55,8 @@ def recall_node(
         return memory.recall_graph()
 
     def recall(state: Any) -> Steps[dict[str, Any]]:  # noqa: ANN401 - states are the user's
-        given = {"messages": to_messages(_read(state, messages_key) or [])}
-        query = _read(state, query_key)
+        given = {"messages": to_messages(state_value(state, messages_key) or [])}
+        query = state_value(state, query_key)
         found = yield from memory.recall_flow().drive(given | ({"query": query} if query else {}))
         return {
             memories_key: found.get("memories", []),
@@ -86,13 +86,13 @@ def remember_node(
         return memory.remember_graph()
 
     def remember(state: Any) -> Steps[dict[str, Any]]:  # noqa: ANN401 - states are the user's
-        given = {"messages": to_messages(_read(state, messages_key) or [])}
+        given = {"messages": to_messages(state_value(state, messages_key) or [])}
         done = yield from memory.remember_flow().drive(given)
         return {operations_key: done.get("memory_operations", [])}
 
     return as_node(remember, memory.node_environment)
 
 
-def _read(state: object, key: str) -> Any:  # noqa: ANN401 - states are the user's
+def state_value(state: object, key: str) -> Any:  # noqa: ANN401 - states are the user's
     """Return a value of a state that is a mapping, a dataclass or a pydantic model."""
     return state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
