@@ -38,9 +38,8 @@ format: $(VENV)/dev.stamp ## Format the code and repair what the linter can.
 docs_check: $(VENV)/dev.stamp ## Run the code blocks of the documentation.
 	$(BIN)/python -m pytest -n 0 tests/unit_tests/test_docs.py
 
-bench: $(VENV)/dev.stamp ## Measure recall on data of yours: DATA=folder, see benchmarks/rag_memory.py.
-	@test -n "$(DATA)" || { echo "Name the folder of data: make bench DATA=folder"; exit 1; }
-	$(BIN)/python benchmarks/rag_memory.py $(DATA) $(ARGS)
+bench: $(VENV)/dev.stamp ## Measure what each surface costs; with DATA=folder, recall on data of yours.
+	$(BIN)/python benchmarks/$(if $(DATA),rag_memory.py $(DATA),surfaces.py) $(ARGS)
 
 bench_stores: $(VENV)/dev.stamp ## Compare stores in one run, minutes long; ARGS=... passes options.
 	$(BIN)/python benchmarks/stores.py $(ARGS)

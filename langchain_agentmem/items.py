@@ -113,15 +113,15 @@ class MemoryItem:
     def to_value(self) -> dict[str, Any]:
         """Return the JSON object to put in a store; fields that say nothing are left out."""
         value: dict[str, Any] = {}
-        for each in fields(self):
-            found = getattr(self, each.name)
-            if each.name in _ALWAYS_WRITTEN:
-                value[each.name] = found
-            elif each.name in _TIMES:
+        for name in _FIELDS:
+            found = getattr(self, name)
+            if name in _ALWAYS_WRITTEN:
+                value[name] = found
+            elif name in _TIMES:
                 if found is not None:
-                    value[each.name] = to_timestamp(found)
+                    value[name] = to_timestamp(found)
             elif found:
-                value[each.name] = found
+                value[name] = found
         if self.links:
             value["links"] = [asdict(link) for link in self.links]
         if self.source_message_ids:
@@ -209,7 +209,7 @@ def _one_of(*allowed: str) -> Callable[[object], str | None]:
     return lambda value: value if isinstance(value, str) and value in allowed else None
 
 
-_FIELDS: Final = frozenset(each.name for each in fields(MemoryItem))
+_FIELDS: Final = tuple(each.name for each in fields(MemoryItem))
 _READERS: Final[Mapping[str, Callable[[object], Any]]] = {
     "kind": _text,
     "memory_type": _one_of(*get_args(MemoryType)),
@@ -331,9 +331,10 @@ class Cause:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON without the fields that say nothing."""
-        found = {each.name: getattr(self, each.name) for each in fields(self)}
-        found["message_ids"] = list(self.message_ids)
-        return {name: value for name, value in found.items() if value}
+        found = {name: value for name in self.__slots__ if (value := getattr(self, name))}
+        if self.message_ids:
+            found["message_ids"] = list(self.message_ids)
+        return found
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

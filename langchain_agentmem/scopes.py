@@ -102,19 +102,23 @@ class _Label:
     """One label of a template: literal texts and variable names in turn."""
 
     parts: tuple[tuple[str, str | None], ...]
+    escaped: frozenset[str]
+
+    @classmethod
+    def of(cls, parts: Iterable[tuple[str, str | None]]) -> Self:
+        """Return the label of some parts.
+
+        Between variables, the first characters of the texts are escaped in values, too: otherwise
+        `"{org}-{team}"` would give `("a-b", "c")` and `("a", "b-c")` one label.
+        """
+        given = tuple(parts)
+        variable_parts = [literal for literal, name in given if name is not None]
+        borders = frozenset(literal[0] for literal in variable_parts[1:])
+        return cls(given, _ALWAYS_ESCAPED | borders)
 
     @property
     def variables(self) -> tuple[str, ...]:
         return tuple(name for _, name in self.parts if name is not None)
-
-    @property
-    def borders(self) -> frozenset[str]:
-        """First characters of the texts between variables: no value may hold them unescaped.
-
-        Otherwise `"{org}-{team}"` would give `("a-b", "c")` and `("a", "b-c")` one label.
-        """
-        variable_parts = [literal for literal, name in self.parts if name is not None]
-        return frozenset(literal[0] for literal in variable_parts[1:])
 
 
 class NamespaceTemplate:
@@ -185,12 +189,11 @@ class NamespaceTemplate:
         return namespace
 
     def _fill(self, label: _Label, scope: Scope) -> str:
-        escaped = _ALWAYS_ESCAPED | label.borders
         filled = []
         for literal, name in label.parts:
             filled.append(literal)
             if name is not None:
-                filled.append(escape_label(self._value(name, scope), also=escaped))
+                filled.append(escape_label(self._value(name, scope), also=label.escaped))
         return "".join(filled)
 
     def _value(self, name: str, scope: Scope) -> str:
@@ -245,6 +248,8 @@ def escape_label(text: str, *, also: Iterable[str] = _ALWAYS_ESCAPED) -> str:
     Injective; ordinary texts are returned unchanged. Undone by `unescape_label`.
     """
     escaped = _ALWAYS_ESCAPED.union(also)
+    if escaped.isdisjoint(text):
+        return text
     return "".join(
         f"{_ESCAPE}{ord(character):02X}{_ESCAPE}" if character in escaped else character
         for character in text
@@ -289,11 +294,10 @@ def _parse_label(label: object, template: tuple[str, ...]) -> _Label:
         msg = f"Label {label!r} of namespace template {template} is not a non-empty string."
         raise ConfigurationError(msg)
     try:
-        parts = tuple(_parts(label))
+        return _Label.of(_parts(label))
     except ValueError as error:
         msg = f"Label {label!r} of namespace template {template} is malformed: {error}."
         raise ConfigurationError(msg) from error
-    return _Label(parts)
 
 
 def _parts(label: str) -> Iterator[tuple[str, str | None]]:

@@ -23,7 +23,7 @@ from langchain_agentmem.items import StoredMemory
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import BaseMessage
-    from langgraph.store.base import Op
+    from langgraph.store.base import Op, SearchItem
 
     from langchain_agentmem.parameters import Parameters
     from langchain_agentmem.scopes import NamespaceTemplate
@@ -297,15 +297,15 @@ class Search(Composite[list[StoredMemory]]):
         if env.searches_exactly or not self.exact:
             return (yield from _page(env, self))
         wanted = self.offset + self.limit
-        kept: list[StoredMemory] = []
+        kept: list[SearchItem] = []
         page = replace(self, limit=max(wanted, _LEAF_PAGE), offset=0)
         while len(kept) < wanted:
-            found = yield from _page(env, page)
-            kept += [each for each in found if each.namespace == self.namespace]
+            (found,) = yield from StoreCall([env.search_op(page)])
+            kept += [each for each in found if tuple(each.namespace) == self.namespace]
             if len(found) < page.limit:
                 break
             page = replace(page, offset=page.offset + page.limit)
-        return kept[self.offset : wanted]
+        return [StoredMemory.from_store(each) for each in kept[self.offset : wanted]]
 
 
 def _page(env: Environment, search: Search) -> Steps[list[StoredMemory]]:

@@ -7,7 +7,7 @@ import random
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, get_type_hints
 
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.prebuilt import ToolRuntime
@@ -145,6 +145,9 @@ def make_tool(
     async def acall(*texts: str, runtime: ToolRuntime[Any, Any] = None, **named: Any) -> Any:  # type: ignore[assignment] # noqa: ANN401
         return await arun(steps(arguments(texts, named), runtime), environment(runtime))
 
+    for each in (call, acall):
+        # LangChain evaluates annotations that are text anew at every call.
+        each.__annotations__ = get_type_hints(each)
     return StructuredTool(
         name=name,
         description=description,

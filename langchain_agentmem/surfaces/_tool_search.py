@@ -19,6 +19,7 @@ from langchain_agentmem.scopes import closed
 from langchain_agentmem.steps import recall
 from langchain_agentmem.steps.effects import List, Now, Resolve, Search, Steps
 from langchain_agentmem.stores._filters import compile_filter
+from langchain_agentmem.stores._values import dump
 from langchain_agentmem.surfaces._tool_calls import handle_of
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ _BINARY: Final = re.compile(
     r"data:[\w.+/-]*(?:;[\w=-]+)*;base64,[A-Za-z0-9+/=_-]*|[A-Za-z0-9+/_-]{200,}={0,2}"
 )
 _BINARY_NOTE: Final = "[binary data left out]"
+_BINARY_LEAST: Final = 200
+_ESCAPED: Final = re.compile("[<>\x85\u2028\u2029]")
 _ESCAPES: Final = {ord(each): f"\\u{ord(each):04x}" for each in "<>\x85\u2028\u2029"}
 
 
@@ -121,8 +124,8 @@ class Searcher:
     min_score: float | None = None
     max_tokens: int | None = None
 
-    def steps(self, query: Query) -> Steps[tuple[str, list[SearchItem]]]:
-        """Return the results as text and as items."""
+    def steps(self, query: Query) -> Steps[tuple[str, list[StoredMemory]]]:
+        """Return the results as text and as memories."""
         home = yield from Resolve(self.template)
         now = yield from Now()
         if _names_status(query.filter):
@@ -136,7 +139,7 @@ class Searcher:
         kept = good if self.max_tokens is None else fit(good, self.max_tokens, text=line)
         notes = [*query.notes, *_left_out(len(good) - len(kept))]
         write = _compact if self.result_format == "compact" else _json
-        return write([line(each) for each in kept], notes), [_as_search_item(each) for each in kept]
+        return write([line(each) for each in kept], notes), kept
 
     def _is_good(self, memory: StoredMemory) -> bool:
         if self.min_score is None or memory.score is None:
@@ -168,7 +171,7 @@ def _pages(
     home: tuple[str, ...], query: Query, now: datetime, conditions: Mapping[str, Any] | None
 ) -> Steps[list[StoredMemory]]:
     """Read page after page until enough current memories are found."""
-    page = Search(home, query.text or None, limit=max(query.wanted, _PAGE), filter=conditions)
+    page = Search(home, query.text or None, limit=query.wanted, filter=conditions)
     passes = query.passes if conditions is None else _always
     shown: list[StoredMemory] = []
     while len(shown) < query.wanted:
@@ -176,7 +179,7 @@ def _pages(
         shown += [each for each in found if each.item.is_current(now) and passes(each)]
         if len(found) < page.limit:
             break
-        page = replace(page, offset=page.offset + page.limit)
+        page = replace(page, offset=page.offset + page.limit, limit=max(query.wanted, _PAGE))
     return shown
 
 
@@ -240,8 +243,8 @@ def _value_and_meta(memory: StoredMemory) -> dict[str, Any]:
 
 def _json_line(memory: StoredMemory) -> str:
     """Return a memory as one line of JSON without markup characters and binary data."""
-    text = _without_binary(json.dumps(_value_and_meta(memory), ensure_ascii=False))
-    return text.translate(_ESCAPES)
+    text = _without_binary(dump(_value_and_meta(memory)))
+    return text.translate(_ESCAPES) if _ESCAPED.search(text) else text
 
 
 def _json(lines: Iterable[str], notes: Iterable[str]) -> str:
@@ -261,10 +264,13 @@ def _compact(lines: Sequence[str], notes: Iterable[str]) -> str:
 
 
 def _without_binary(text: str) -> str:
+    if len(text) < _BINARY_LEAST and ";base64," not in text:
+        return text
     return _BINARY.sub(_BINARY_NOTE, text)
 
 
-def _as_search_item(memory: StoredMemory) -> SearchItem:
+def as_search_item(memory: StoredMemory) -> SearchItem:
+    """Return a memory as an item of a LangGraph store's search."""
     return SearchItem(
         namespace=memory.namespace,
         key=memory.key,

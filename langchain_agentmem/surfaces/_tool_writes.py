@@ -27,7 +27,7 @@ Action = Literal["create", "update", "delete"]
 
 _KEYS: Final = uuid.UUID("3c0e2f5a-6f0b-5d0e-9a41-0b7c64f1d2ae")
 _SEPARATOR: Final = "\x1f"
-_SIMILAR: Final = 50
+_SIMILAR: Final = 5
 _MAX_ATTEMPTS: Final = 100
 _SHOWN: Final = 80
 
@@ -198,21 +198,22 @@ def _twin_or_key(
     the same at once collide on it, so only one of them succeeds. What others wrote is found by
     searching for the text.
     """
+    form = _form(item)
     for number in count():
-        key = str(uuid.uuid5(_KEYS, _SEPARATOR.join((*home, str(number), _form(item)))))
+        key = str(uuid.uuid5(_KEYS, _SEPARATOR.join((*home, str(number), form))))
         (used,) = yield from journal.read([(home, key)])
         if used is None:
             break
-        if _is_twin(used, item, now):
+        if _says(form, used, now):
             return used.key, key
     similar = yield from Search(home, item.text, limit=_SIMILAR)
     if similar and similar[0].score is None:
         similar = yield from List(home)
-    return next((each.key for each in similar if _is_twin(each, item, now)), None), key
+    return next((each.key for each in similar if _says(form, each, now)), None), key
 
 
-def _is_twin(stored: StoredMemory, item: MemoryItem, now: datetime) -> bool:
-    return stored.item.is_current(now) and _form(stored.item) == _form(item)
+def _says(form: str, stored: StoredMemory, now: datetime) -> bool:
+    return stored.item.is_current(now) and _form(stored.item) == form
 
 
 def _form(item: MemoryItem) -> str:

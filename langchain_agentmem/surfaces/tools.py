@@ -24,7 +24,13 @@ from langchain_agentmem.surfaces._tool_calls import (
     last_human_ids,
     make_tool,
 )
-from langchain_agentmem.surfaces._tool_search import MAX_LIMIT, ResultFormat, Searcher, bounded
+from langchain_agentmem.surfaces._tool_search import (
+    MAX_LIMIT,
+    ResultFormat,
+    Searcher,
+    as_search_item,
+    bounded,
+)
 from langchain_agentmem.surfaces._tool_writes import Action, Proposal, Writer
 
 if TYPE_CHECKING:
@@ -192,8 +198,8 @@ def create_search_memory_tool(
 
     def steps(given: Mapping[str, Any], _: object) -> Steps[Any]:
         query = bounded(given["query"], given["limit"], given["offset"], given["filter"])
-        text, items = yield from searcher.steps(query)
-        return text if response_format == "content" else (text, items)
+        text, found = yield from searcher.steps(query)
+        return text if response_format == "content" else (text, list(map(as_search_item, found)))
 
     return make_tool(
         name=name,
