@@ -44,8 +44,8 @@ bench: $(VENV)/dev.stamp ## Measure what each surface costs; with DATA=folder, r
 bench_stores: $(VENV)/dev.stamp ## Compare stores in one run, minutes long; ARGS=... passes options.
 	$(BIN)/python benchmarks/stores.py $(ARGS)
 
-survival: $(VENV)/dev.stamp ## Kill a writing process 500 times and see that nothing is lost.
-	$(BIN)/python -m tests.survival.kills --rounds 500 $(ARGS)
+survival: $(VENV)/dev.stamp ## Kills, contention and random work at length, 15 minutes; ARGS=... passes options.
+	$(BIN)/python -m tests.survival $(ARGS)
 
 lowest: $(LOWEST)/lowest.stamp ## Run the unit tests with the lowest dependencies that are allowed.
 	$(LOWEST)/bin/python -m pytest -n 2 $(or $(TESTS),tests/unit_tests)

@@ -1,1 +1,1 @@
-"""Random kills and faults, long by hand (`make survival`), small in the integration tests."""
+"""Kills, contention and random work: long by `make survival`, small in the integration tests."""

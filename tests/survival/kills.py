@@ -1,99 +1,136 @@
-"""Kill a writing process at random moments and see what is left.
-
-Run as `python -m tests.survival.kills --rounds 200`; status 1 means that something was lost.
-"""
+"""Kill a writing process at random moments and see what is left."""
 
 from __future__ import annotations
 
-import argparse
 import random
 import sqlite3
-import subprocess
-import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
-from tests.survival.writer import NAMESPACE, open_file
+from langchain_agentmem.stores import FaissSqliteStore
+from tests.survival.files import open_file, processes
+from tests.survival.ledger import Ledger, States
+from tests.survival.writer import ROOT, value, word, write
+
+_KILLS_A_FILE: Final = 25
+_LONGEST_S: Final = 0.4
+_SAMPLE: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outcome:
-    """What one round left.
+    """What kills have left.
 
     Attributes:
-        acknowledged: The numbers whose put had returned.
-        lost: Those of them that are not in the file.
-        integrity: What SQLite says about the file; `"ok"` if it is sound.
-        newest_found: Whether a query finds the last acknowledged item.
+        kills: How many there were.
+        acknowledged: How many operations had been acknowledged.
+        problems: What was lost or wrong, in words.
     """
 
-    acknowledged: list[int]
-    lost: list[int]
-    integrity: str
-    newest_found: bool
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.lost and self.integrity == "ok" and self.newest_found
+    kills: int
+    acknowledged: int
+    problems: list[str]
 
 
-def kill_once(path: Path, start: int, delay_s: float, mutant: str = "") -> Outcome:
-    """Start a writer, kill it `delay_s` seconds after its first acknowledgement, and look."""
-    command = [sys.executable, "-m", "tests.survival.writer", str(path), str(start), mutant]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        first = process.stdout.readline()
+def run(
+    kills: int, seed: int, mutant: str = "", progress: Callable[[int], None] | None = None
+) -> Outcome:
+    """Kill writers at random moments, each file's again and again while it grows.
+
+    Args:
+        kills: How many.
+        seed: Chooses the moments.
+        mutant: See `tests.survival.writer.Worker`.
+        progress: Called with the number of kills done.
+    """
+    rng = random.Random(seed)  # noqa: S311 - moments to kill at
+    outcome = Outcome(kills, 0, [])
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(kills):
+            if number % _KILLS_A_FILE == 0:
+                path, ledger = Path(folder) / f"{number}.sqlite", Ledger()
+            said = kill_a_writer(path, number, _LONGEST_S * rng.random(), mutant)
+            acknowledged = ledger.read(said)
+            if not acknowledged and not ledger.open:
+                outcome.problems.append(f"writer {number} did not start")
+            outcome.acknowledged += acknowledged
+            outcome.problems += examine(path, ledger, rng)
+            if progress is not None:
+                progress(number + 1)
+    return outcome
+
+
+def kill_a_writer(path: Path, generation: int, delay_s: float, mutant: str = "") -> str:
+    """Start a writer, kill it a while after its first word, and return all it said."""
+    context = processes()
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=write, args=(str(path), sender, generation, mutant))
+    process.start()
+    sender.close()
+    said: list[bytes] = []
+    spoke = threading.Event()
+    listener = threading.Thread(target=_listen, args=(receiver.fileno(), said, spoke))
+    listener.start()
+    try:
+        spoke.wait(60)
         time.sleep(delay_s)
         process.kill()
-        lines = (first + process.stdout.read()).split("\n")
-    # The last line may have been cut off; a complete one ends with a line break.
-    acknowledged = [int(line) for line in lines[:-1]]
-    return examine(path, acknowledged)
+    finally:
+        listener.join()
+        process.join()
+        receiver.close()
+    return b"".join(said).decode()
 
 
-def examine(path: Path, acknowledged: list[int]) -> Outcome:
-    """Open a file again and compare it with what was acknowledged."""
-    connection = sqlite3.connect(path)
-    integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]
-    connection.close()
+def _listen(descriptor: int, said: list[bytes], spoke: threading.Event) -> None:
+    """Read until the last writer has closed its end."""
+    with open(descriptor, "rb", buffering=0, closefd=False) as stream:
+        while part := stream.read(65536):
+            said.append(part)
+            spoke.set()
+    spoke.set()
+
+
+def examine(path: Path, ledger: Ledger, rng: random.Random) -> list[str]:
+    """Open what a killed writer has left; returns what is wrong with it."""
+    with closing(sqlite3.connect(path)) as connection:
+        (verdict,) = connection.execute("PRAGMA integrity_check").fetchone()
+    problems = [] if verdict == "ok" else [f"integrity: {verdict}"]
     with open_file(str(path)) as store:
-        lost = [n for n in acknowledged if store.get(NAMESPACE, str(n)) is None]
-        newest = acknowledged[-1]
-        found = store.search(NAMESPACE, query=f"item {newest}", limit=1000, filter={"n": newest})
-    return Outcome(acknowledged, lost, integrity, [item.key for item in found] == [str(newest)])
+        store.conn.execute("INSERT INTO words(words) VALUES ('integrity-check')")
+        items = store.search((ROOT,), limit=1_000_000)
+        problems += [f"wrong: {i}" for i in items if i.value != value(i.key, i.value["v"])]
+        found: States = {item.key: item.value["v"] for item in items}
+        known = [*found, *ledger.done]
+        problems += ledger.settle(found)
+        problems += _searched(store, found, rng.sample(known, min(len(known), _SAMPLE)))
+        problems += _indexed(store, len(found))
+    return [f"{path.name}: {problem}" for problem in problems]
 
 
-def run(rounds: int, seed: int, mutant: str = "") -> list[Outcome]:
-    """Kill a writer of one file `rounds` times at random moments; returns all outcomes."""
-    rng = random.Random(seed)  # noqa: S311 - moments to kill at
-    outcomes: list[Outcome] = []
-    with tempfile.TemporaryDirectory() as folder:
-        path, start = Path(folder) / "store.sqlite", 0
-        for _ in range(rounds):
-            outcome = kill_once(path, start, rng.uniform(0, 0.3), mutant)
-            outcomes.append(outcome)
-            start = outcome.acknowledged[-1] + 2
-    return outcomes
+def _searched(store: FaissSqliteStore, found: States, sample: list[str]) -> Iterator[str]:
+    """Yield what words and vectors find otherwise than they should."""
+    for key in sample:
+        wanted = [key] if key in found else []
+        hits = store.lexical_search((ROOT,), word(key))
+        if [hit.key for hit in hits] != wanted:
+            yield f"the word of {key} finds {[hit.key for hit in hits]}"
+        if key in found:
+            text: Any = value(key, found[key])["text"]
+            (best,) = store.search((ROOT,), query=text, mode="dense", filter={"id": key})
+            if best.score is None or best.score < 0.999:
+                yield f"the vector of {key} is another text's: {best.score}"
 
 
-def main() -> int:
-    """Run as many rounds as are asked for and report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=int(time.time()))
-    args = parser.parse_args()
-    outcomes = run(args.rounds, args.seed)
-    puts = sum(len(outcome.acknowledged) for outcome in outcomes)
-    bad = [outcome for outcome in outcomes if not outcome.ok]
-    sys.stdout.write(
-        f"seed {args.seed}: {args.rounds} kills, {puts} acknowledged puts, "
-        f"{sum(len(outcome.lost) for outcome in bad)} lost, {len(bad)} bad rounds\n"
-    )
-    return 1 if bad else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def _indexed(store: FaissSqliteStore, items: int) -> Iterator[str]:
+    """Yield a word if vectors and words are not those of the items."""
+    for table in ("units", "words"):
+        (count,) = store.conn.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608 - fixed names
+        if count != items:
+            yield f"{count} rows in {table} for {items} items"
