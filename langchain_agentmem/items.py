@@ -17,6 +17,9 @@ Event = Literal["ADD", "UPDATE", "DELETE", "NOOP", "LINK"]
 OperationStatus = Literal["proposed", "applied", "rejected"]
 
 _TIMES = ("observed_at", "valid_from", "valid_to", "expires_at")
+RECORD_KINDS: Final = frozenset({"session", "participants", "count"})
+"""Kinds of items that say where memories are, and are none themselves."""
+
 _ALWAYS_WRITTEN = frozenset({"kind", "content", "memory_type", "status", "version"})
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from langchain_agentmem.cli._output import Output
+    from langchain_agentmem.stores._statistics import StoreStatistics
 
 _SHOWN = 5
 EXTRAS: Final = {
@@ -134,7 +135,7 @@ def _file(args: argparse.Namespace) -> Iterator[Finding]:
     try:
         path = path_of(args, create=False)
         with FaissSqliteStore(path, index=None) as store:
-            yield Finding("file", ok=True, detail=f"{path}, {path.stat().st_size / 1e6:.1f} MB")
+            yield Finding("file", ok=True, detail=str(path))
             yield from _inside(store)
     except DAMAGE as error:
         yield Finding("file", ok=False, detail=discreet(str(error)))
@@ -153,14 +154,8 @@ def _inside(store: Any) -> Iterator[Finding]:  # noqa: ANN401 - the store, impor
             "schema", ok=True, detail=f"version {one('PRAGMA user_version')}"
         ),
         "values": lambda: _values(list(unreadable(store.conn))),
-        "items": lambda: _items(
-            one("SELECT count(*) FROM items"),
-            one("SELECT count(*) FROM units"),
-            one("SELECT count(vector) FROM units"),
-        ),
-        "words": lambda: _words(
-            one("SELECT count(*) FROM words"), one("SELECT count(*) FROM units")
-        ),
+        "items": lambda: _items(store.statistics()),
+        "words and vectors": lambda: _derived(store.check()),
         "embedded with": lambda: _embedded(one("SELECT value FROM meta WHERE key = 'fingerprint'")),
     }
     for name, check in checks.items():
@@ -192,14 +187,18 @@ def _values(bad: list[tuple[tuple[str, ...], str]]) -> Finding:
     return Finding("values", ok=False, detail=detail)
 
 
-def _items(items: int, texts: int, vectors: int) -> Finding:
-    detail = f"{items} stored, {texts} texts indexed, {vectors} with a vector"
+def _items(found: StoreStatistics) -> Finding:
+    detail = (
+        f"{found.items} stored in {found.namespaces} namespaces, {found.texts} texts indexed, "
+        f"{found.vectors} with a vector, {found.free_bytes / 1e6:.1f} of "
+        f"{found.file_bytes / 1e6:.1f} MB free"
+    )
     return Finding("items", ok=True, detail=detail)
 
 
-def _words(words: int, texts: int) -> Finding:
-    advice = "" if texts == words else "; run 'agentmem doctor --repair'"
-    return Finding("words", ok=texts == words, detail=f"{words} of {texts} texts{advice}")
+def _derived(problems: list[str]) -> Finding:
+    detail = " ".join(problems) or "those of the stored texts"
+    return Finding("words and vectors", ok=not problems, detail=detail)
 
 
 def _embedded(found: str | None) -> Finding:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langchain_agentmem.cli._damage import readable
-from langchain_agentmem.cli._memory import RECORDS, hint_for_nothing, of_user, opened, owner
+from langchain_agentmem.cli._memory import hint_for_nothing, of_user, opened, owner
 from langchain_agentmem.cli._output import visible
 from langchain_agentmem.errors import StorageError
-from langchain_agentmem.items import StoredMemory, to_timestamp
+from langchain_agentmem.items import RECORD_KINDS, StoredMemory, to_timestamp
 from langchain_agentmem.scopes import closed, reserved
 from langchain_agentmem.scopes import journal as journal_of
 from langchain_agentmem.steps import journal, turns
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for line in lines:
             file.write(json.dumps(_spoken(line, user, names), ensure_ascii=False) + "\n")
     if args.output:
-        count = sum(line["value"]["kind"] not in RECORDS for line in lines)
+        count = sum(line["value"]["kind"] not in RECORD_KINDS for line in lines)
         if out.as_json:
             counts = {"memories": count, "lines": len(lines), "skipped": skipped}
             out.json(user=user, **counts, file=str(args.output))
@@ -140,7 +140,7 @@ def _stored(memory: StoredMemory) -> Line:
 def _spoken(line: Line, user: str, sessions: dict[str, str]) -> Line:
     """Put the fields of our JSONL on top of a line that has words of its own."""
     memory = StoredMemory.from_dict(line)
-    if memory.item.kind in RECORDS:
+    if memory.item.kind in RECORD_KINDS:
         return line
     when = memory.observed_at or memory.created_at
     spoken = {

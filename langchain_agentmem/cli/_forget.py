@@ -120,13 +120,13 @@ def _rewrite(memory: RAGMemory, out: Output) -> bool:
 
 
 def _receipt(out: Output, user: str, erased: list[MemoryOperation], *, rewritten: bool) -> None:
-    counts = Counter(op.namespace for op in erased if op.namespace[-1] != "sessions")
+    counts = Counter(op.namespace for op in erased)
     if out.as_json:
         out.json(
             user=user,
             erased=counts.total(),
             namespaces=[{"namespace": list(name), "count": n} for name, n in counts.items()],
-            keys=[op.key for op in erased if op.namespace in counts],
+            keys=[op.key for op in erased],
             file_rewritten=rewritten,
             not_covered=list(OUTSIDE),
         )

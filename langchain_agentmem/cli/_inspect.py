@@ -84,10 +84,21 @@ def _list_users(memory: RAGMemory, out: Output) -> None:
         return
     if table.row_count:
         out.say(table)
+        out.note(_size(memory))
     else:
         out.note(
             "The file holds no memories yet; fill it with 'agentmem import' or 'agentmem chat'."
         )
+
+
+def _size(memory: RAGMemory) -> str:
+    """Return what the whole file holds."""
+    store: Any = memory.store
+    found = store.statistics()
+    return (
+        f"{found.items} items in {found.namespaces} namespaces with {found.vectors} vectors, "
+        f"records and history included; {found.file_bytes / 1e6:.1f} MB."
+    )
 
 
 def _list(memory: RAGMemory, user: str, out: Output, *, limit: int, hidden: bool) -> None:

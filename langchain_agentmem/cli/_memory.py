@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_agentmem.errors import ConfigurationError, StorageError
+from langchain_agentmem.items import RECORD_KINDS
 from langchain_agentmem.scopes import closed, unescape_label
 from langchain_agentmem.steps import journal
 from langchain_agentmem.steps.drivers import run
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 DEFAULT_DB: Final = "~/.agentmem/memory.sqlite"
 DEFAULT_USER: Final = "me"
-RECORDS: Final = frozenset({"session", "participants"})
-"""Kinds of items that say where memories are, and are none themselves."""
 
 
 def real_text(text: str) -> str:
@@ -142,7 +141,7 @@ def _contents(memory: RAGMemory, *, hidden: bool) -> Steps[list[StoredMemory]]:
         found += yield from List(home)
         if hidden:
             found += yield from List(closed(home))
-    spoken = [each for each in found if each.item.kind not in RECORDS]
+    spoken = [each for each in found if each.item.kind not in RECORD_KINDS]
     return sorted(spoken, key=when_said, reverse=True)
 
 

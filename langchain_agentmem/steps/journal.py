@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_agentmem.errors import MemoryNotFoundError
 from langchain_agentmem.items import (
+    RECORD_KINDS,
     Cause,
     Event,
     MemoryItem,
@@ -279,7 +280,8 @@ def erase(refs: Sequence[Ref], *, cause: Cause) -> Steps[list[MemoryOperation]]:
     yield from Write([Put(*place, None) for place in [*places, *(place for _, place in records)]])
     return [
         MemoryOperation(event="DELETE", namespace=namespace, key=key, cause=cause, status="applied")
-        for namespace, key in existing
+        for (namespace, key), one in zip(refs, found, strict=True)
+        if one is not None and one.item.kind not in RECORD_KINDS
     ]
 
 
@@ -294,15 +296,17 @@ def erase_below(
         cause: Why, for the returned operations.
 
     Returns:
-        One applied `DELETE` for each memory, live or closed, that existed.
+        One applied `DELETE` for each memory, live or closed, that existed; records such as those
+        of sessions are erased too, and not named.
     """
     erased: dict[Ref, MemoryOperation] = {}
     for root in (prefix, *(reserved(record, prefix) for record in RECORDS)):
         for name in [root] if exact else (yield from Namespaces(root)):
-            keys = [each.key for each in (yield from List(name))]
-            yield from _delete_all([(name, key) for key in keys])
+            found = yield from List(name)
+            yield from _delete_all([(name, each.key) for each in found])
             home = _home_of_memories(name)
-            for key in keys if home else ():
+            memories = [each.key for each in found if each.item.kind not in RECORD_KINDS]
+            for key in memories if home else ():
                 erased[home, key] = MemoryOperation(
                     event="DELETE", namespace=home, key=key, cause=cause, status="applied"
                 )

@@ -21,6 +21,8 @@ from langchain_agentmem.stores._values import dump
 DISTANCES: Final = ("cosine", "inner_product", "l2")
 STATIC_DENSE_WEIGHT: Final = 0.3
 NEURAL_DENSE_WEIGHT: Final = 0.5
+INDEXED_CHARACTERS: Final = 100_000
+"""How much of one text is embedded and found by words; the value itself is kept whole."""
 _WHOLE_VALUE: Final = ("$",)
 
 ResultT = TypeVar("ResultT")
@@ -229,11 +231,11 @@ def extract(
     index: Literal[False] | Sequence[str] | None,
     settings: IndexSettings | None,
 ) -> list[Unit]:
-    """Return the texts of a value that are indexed, blank ones left out."""
+    """Return the texts of a value that are indexed, as far as they are; blank ones left out."""
     if settings is None or index is False:
         return []
     paths = settings.fields if index is None else index
-    texts = [text for path in paths for text in _texts(value, path)]
+    texts = [text[:INDEXED_CHARACTERS] for path in paths for text in _texts(value, path)]
     return [Unit(text, digest(text)) for text in texts if text.strip()]
 
 

@@ -5,7 +5,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -179,6 +179,16 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("COMMIT")
                 self._give_back(connection)
+
+    @contextmanager
+    def apart(self) -> Iterator[sqlite3.Connection]:
+        """Lend a connection of its own, for what a reader's may not do."""
+        if self.in_memory:
+            with self.write_lock, self.errors():
+                yield self.writer
+            return
+        with self.errors(), closing(self._connect()) as connection:
+            yield connection
 
     @contextmanager
     def errors(self) -> Iterator[None]:

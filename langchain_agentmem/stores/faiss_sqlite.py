@@ -7,22 +7,20 @@ import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from langgraph.store.base import BaseStore, InvalidNamespaceError
+from langgraph.store.base import BaseStore
 
 from langchain_agentmem.errors import ConfigurationError, IndexMismatchError
 from langchain_agentmem.stores import _indexing
-from langchain_agentmem.stores._namespaces import check_labels, encode
 from langchain_agentmem.stores._ops import StoreSearchOp
 from langchain_agentmem.stores._schema import Database, check_path
 from langchain_agentmem.stores._sweeper import Sweeper
+from langchain_agentmem.stores._upkeep import Upkeep
 from langchain_agentmem.stores._values import to_micros
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Mapping
-    from concurrent.futures import Future
     from pathlib import Path
-    from types import TracebackType
     from typing import Self
 
     from langchain_core.embeddings import Embeddings
@@ -31,14 +29,12 @@ if TYPE_CHECKING:
     from langchain_agentmem.stores._engine import Engine
     from langchain_agentmem.stores._ops import SearchMode, StoreIndexConfig, StoreOp
 
-_DEFAULT_SWEEP_MINUTES = 5.0
-
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class FaissSqliteStore(BaseStore):
+class FaissSqliteStore(Upkeep, BaseStore):
     """A LangGraph `BaseStore` in one SQLite file: no server, no key, sync and async in one class.
 
     SQLite is the truth: a `put` that returned survives a killed process and, with
@@ -139,34 +135,6 @@ class FaissSqliteStore(BaseStore):
         """The embedder; None without one."""
         return None if self._settings is None else self._settings.embeddings
 
-    def __enter__(self) -> Self:
-        """Open the file."""
-        self.setup()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the file."""
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        """Open the file without blocking the loop."""
-        await asyncio.to_thread(self.setup)
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the file without blocking the loop."""
-        await self.aclose()
-
     def setup(self) -> None:
         """Open the file and create its tables; done by the first use too, and harmless twice.
 
@@ -203,15 +171,6 @@ class FaissSqliteStore(BaseStore):
                         raise
                 self._engine = engine
             return self._engine
-
-    def close(self) -> None:
-        """Stop the sweeper and close the file; harmless twice."""
-        self._sweeper.stop(timeout=5)
-        self._database.close()
-
-    async def aclose(self) -> None:
-        """Do what `close` does without blocking the loop."""
-        await asyncio.to_thread(self.close)
 
     def batch(
         self,
@@ -396,104 +355,6 @@ class FaissSqliteStore(BaseStore):
         if self._settings is None:
             msg = "The store has no index; open it with index='default' or index={'fields': [...]}."
             raise ConfigurationError(msg)
-
-    def delete_namespace(self, prefix: tuple[str, ...], *, vacuum: bool = False) -> int:
-        """Erase a namespace with everything below it: items, vectors, words and expiry.
-
-        Args:
-            prefix: The namespace; the empty one is refused.
-            vacuum: Whether to rewrite the file afterwards, so that no text remains in free pages.
-
-        Returns:
-            How many items there were.
-
-        Raises:
-            InvalidNamespaceError: If the prefix is empty or has a label that is not acceptable.
-        """
-        if not prefix:
-            msg = "delete_namespace needs a namespace; the empty prefix would erase everything."
-            raise InvalidNamespaceError(msg)
-        check_labels(prefix)
-        path = encode(prefix)
-        from langchain_agentmem.stores import _writes
-
-        count = self._open().committer.run(
-            lambda transaction: _writes.remove_namespace(transaction, path)
-        )
-        if vacuum:
-            self.vacuum()
-        return count
-
-    async def adelete_namespace(self, prefix: tuple[str, ...], *, vacuum: bool = False) -> int:
-        """Do what `delete_namespace` does without blocking the loop."""
-        return await asyncio.to_thread(self.delete_namespace, prefix, vacuum=vacuum)
-
-    def reindex(self) -> int:
-        """Rebuild vectors and words of all items from their values, in one transaction.
-
-        This is also how a file is taken over by another model: open it with the new `index` and
-        call this first. Other writers wait until it is done; a failure changes nothing.
-
-        Returns:
-            How many items there are.
-        """
-        return self._open(check_index=False).reindex()
-
-    async def areindex(self) -> int:
-        """Do what `reindex` does without blocking the loop."""
-        return await asyncio.to_thread(self.reindex)
-
-    def vacuum(self) -> None:
-        """Rewrite the file compactly, so that nothing erased remains readable in it or its log.
-
-        Raises:
-            StorageError: If readers kept the log in use for longer than `busy_timeout_s`.
-        """
-        self._open()
-        self._database.vacuum()
-
-    async def avacuum(self) -> None:
-        """Do what `vacuum` does without blocking the loop."""
-        await asyncio.to_thread(self.vacuum)
-
-    def checkpoint(self) -> bool:
-        """Move the log into the file and empty it, without waiting; returns whether it could."""
-        self._open()
-        return self._database.checkpoint()
-
-    async def acheckpoint(self) -> bool:
-        """Do what `checkpoint` does without blocking the loop."""
-        return await asyncio.to_thread(self.checkpoint)
-
-    def sweep_ttl(self) -> int:
-        """Remove expired items with their vectors and words; returns how many there were."""
-        from langchain_agentmem.stores import _writes
-
-        now = self._now()
-        return self._open().committer.run(
-            lambda transaction: _writes.remove_expired(transaction, now)
-        )
-
-    async def asweep_ttl(self) -> int:
-        """Do what `sweep_ttl` does without blocking the loop."""
-        return await asyncio.to_thread(self.sweep_ttl)
-
-    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
-        """Start a daemon thread that removes expired items at an interval.
-
-        Args:
-            sweep_interval_minutes: Minutes between sweeps; the `ttl` config's, else 5.
-
-        Returns:
-            A future that is done when the thread has ended; cancelling it stops the thread.
-        """
-        configured = (self.ttl_config or {}).get("sweep_interval_minutes")
-        minutes = sweep_interval_minutes or configured or _DEFAULT_SWEEP_MINUTES
-        return self._sweeper.start(60 * minutes)
-
-    def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
-        """Stop the sweeper thread; returns whether it has ended within `timeout` seconds."""
-        return self._sweeper.stop(timeout)
 
     def _now(self) -> int:
         return to_micros(self._clock())

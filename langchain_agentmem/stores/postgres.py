@@ -6,8 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from langgraph.store.base import Op, Result, SearchOp, TTLConfig
 from langgraph.store.postgres import PostgresStore
@@ -16,12 +15,13 @@ from psycopg import Connection
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
+from langchain_agentmem.stores._lifecycle import Closing
 from langchain_agentmem.stores._ops import StoreSearchOp, check_op
 
 _MAX_CONNECTIONS = 10
 
 
-class PooledPostgresStore(PostgresStore):
+class PooledPostgresStore(Closing, PostgresStore):
     """`PostgresStore` over a connection pool, for sync and async use from threads and loops.
 
     It connects and creates its tables at first use. Every batch is checked as a whole before any
@@ -50,40 +50,12 @@ class PooledPostgresStore(PostgresStore):
         self._is_ready = False
         super().__init__(self._pool, index=index, ttl=ttl)
 
-    def __enter__(self) -> Self:
-        """Connect and create the tables."""
-        self.setup()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the connections."""
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        """Connect without blocking the loop."""
-        await asyncio.to_thread(self.setup)
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the connections without blocking the loop."""
-        await asyncio.to_thread(self.close)
-
     def setup(self) -> None:
         """Connect and create the tables; done by the first use too, and harmless twice."""
         with self._opening:
             if not self._is_ready:
                 self._pool.open(wait=True)
-                super().setup()
+                PostgresStore.setup(self)
                 self._is_ready = True
 
     @contextmanager
@@ -97,10 +69,6 @@ class PooledPostgresStore(PostgresStore):
         """Stop the sweeper and close the connections; harmless twice."""
         self.stop_ttl_sweeper(timeout=5)
         self._pool.close()
-
-    async def aclose(self) -> None:
-        """Do what `close` does without blocking the loop."""
-        await asyncio.to_thread(self.close)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Check and run ops; their reads see the state before, then their puts apply.

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from tests.unit_tests.cli.conftest import Agentmem
+
 
 def test_copy_moves_everything_of_all_users(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -45,3 +47,14 @@ def test_copy_explains_what_a_url_is(capsys: pytest.CaptureFixture[str]) -> None
     """A bare path is not a URL."""
     assert main(["copy", "--from", "memory.sqlite", "--to", "other.sqlite"]) == 1
     assert "sqlite:///" in capsys.readouterr().err
+
+
+def test_backup_is_a_memory_file(filled: Agentmem, tmp_path: Path) -> None:
+    """A backup is searched like the file, and is never written over another one."""
+    target = tmp_path / "backup.sqlite"
+    made = filled("backup", target, "--json").json
+    assert (made["path"], made["bytes"]) == (str(target), target.stat().st_size)
+    assert "Rex" in filled("search", "dog", "--user", "ann", "--db", target).out
+    again = filled("backup", target)
+    assert (again.status, "exists already" in again.err) == (1, True)
+    assert "items" in filled("backup", tmp_path / "second.sqlite").out

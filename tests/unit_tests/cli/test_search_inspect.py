@@ -47,6 +47,7 @@ def test_inspect_lists_users(filled: Agentmem) -> None:
     rows = [json.loads(line) for line in filled("inspect", "--json").out.splitlines()]
     assert [(row["user"], row["memories"]) for row in rows] == [("ann", 3), ("bob", 1)]
     assert "ann" in filled("inspect").out
+    assert "vectors, records and history included" in filled("inspect").err
 
 
 def test_inspect_shows_one_memory_with_its_history(filled: Agentmem) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from langchain_core.runnables import RunnableConfig
+from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem.errors import ConfigurationError, StorageError
-from langchain_agentmem.memories import RAGMemory
+from langchain_agentmem.memories import EVERYTHING, RAGMemory
 from langchain_agentmem.stores import FaissSqliteStore
 from tests.unit_tests.floor import Calls
 from tests.unit_tests.memories.conftest import Make
@@ -120,3 +121,12 @@ def test_filter_with_one_real_condition_selects(
         memory = RAGMemory(store=store)
         memory.remember("I live in Bremen.", config=ANN)
         assert len(memory.forget(selector, config=ANN)) == 1
+
+
+def test_forget_everything_names_what_the_user_sees(make: Make, store: BaseStore) -> None:
+    """Records of sessions and speakers are erased with the memories, and not counted as such."""
+    memory = make()
+    remembered = [memory.remember(text, config=ANN) for text in ("I live in Bremen.", "I row.")]
+    erased = memory.forget(EVERYTHING, config=ANN)
+    assert {op.key for op in erased} == {op.key for ops in remembered for op in ops}
+    assert store.search(("memories",)) == []

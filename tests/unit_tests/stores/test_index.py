@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from langchain_agentmem.errors import ConfigurationError
+from langchain_agentmem.retrieval.text import terms
 from langchain_agentmem.stores import FaissSqliteStore, StoreSearchOp
+from langchain_agentmem.stores._indexing import INDEXED_CHARACTERS
 from tests.unit_tests.stores.conftest import Client, Letters, Open
 
 
@@ -293,3 +295,25 @@ async def test_async_only_embedder_on_a_loop(open_store: Open) -> None:
     await store.aput(("a",), "k", {"text": "abc"})
     assert [hit.key for hit in await store.asearch(("a",), query="abc")] == ["k"]
     assert [hit.key for hit in store.search(("a",), query="abc")] == ["k"]
+
+
+def test_long_text_costs_no_more_than_a_bounded_one(
+    client: Client, embedder: Letters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a very long text a bounded part is embedded, analyzed and kept as words; all is stored."""
+    analyzed: list[int] = []
+
+    def counted(text: str) -> list[str]:
+        analyzed.append(len(text))
+        return terms(text)
+
+    monkeypatch.setattr("langchain_agentmem.stores._engine.terms", counted)
+    text = "beginning " + "word " * 200_000 + "end"
+    client.put(("a",), "long", {"text": text})
+    assert analyzed == [INDEXED_CHARACTERS]
+    assert [len(each) for each in embedder.documents] == [INDEXED_CHARACTERS]
+    (kept,) = client.store.conn.execute("SELECT length(terms) FROM units").fetchone()
+    assert 0 < kept <= INDEXED_CHARACTERS
+    assert client.keys(("a",), query="beginning", mode="lexical") == ["long"]
+    assert client.keys(("a",), query="end", mode="lexical") == []
+    assert client.get(("a",), "long").value == {"text": text}
