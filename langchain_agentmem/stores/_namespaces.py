@@ -74,7 +74,7 @@ def check_labels(namespace: Sequence[str]) -> None:
         msg = f"A namespace is a tuple of strings, not {type(namespace).__name__}: {namespace!r}."
         raise InvalidNamespaceError(msg)
     for label in namespace:
-        problem = _label_problem(label)
+        problem = _problem_of_text(label) if type(label) is str else _label_problem(label)
         if problem:
             msg = f"Invalid namespace label {label!r} in {tuple(namespace)!r}: {problem}."
             raise InvalidNamespaceError(msg)
@@ -96,6 +96,11 @@ def _meets(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
 def _label_problem(label: object) -> str | None:
     if not isinstance(label, str):
         return f"labels must be strings, not {type(label).__name__}"
+    return _problem_of_text(label)
+
+
+@lru_cache(maxsize=4096)
+def _problem_of_text(label: str) -> str | None:
     if not label:
         return "labels cannot be empty"
     if "." in label:
