@@ -10,7 +10,7 @@ from langchain_classic.base_memory import BaseMemory
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
-from pydantic import ConfigDict, PrivateAttr
+from pydantic import ConfigDict, PrivateAttr, model_validator
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.memories.base import EVERYTHING, Memory
@@ -28,6 +28,19 @@ from langchain_agentmem.surfaces.chains._turns import (
 )
 
 SESSION: Final = "session_id"
+_IN_THE_STORE: Final = "the summary is in the store; pass store= and session_id="
+_INSTEAD: Final = {
+    "chat_memory": (
+        "pass store= and session_id=; an old history is taken over by "
+        "StoreChatMessageHistory(store, session_id=...).add_messages(old.messages)"
+    ),
+    "retriever": "pass store=FaissSqliteStore('memory.sqlite') and k=",
+    "buffer": _IN_THE_STORE,
+    "moving_summary_buffer": _IN_THE_STORE,
+    "prompt": "the summarizer's instructions are its own",
+    "summary_message_cls": "a summary is a SystemMessage",
+}
+"""What to do instead of giving a classic class's argument."""
 
 
 class StoredChainMemory(BaseMemory):
@@ -47,6 +60,7 @@ class StoredChainMemory(BaseMemory):
             `thread_id` of the running config.
         config: Further `configurable` values, such as `{"user_id": "ann"}`.
         sibling_keys: Inputs filled by other memories of the same chain.
+        exclude_input_keys: Further inputs that the user did not say.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -60,8 +74,18 @@ class StoredChainMemory(BaseMemory):
     session_id: str | Callable[[], str] | None = None
     config: Mapping[str, Any] = {}
     sibling_keys: tuple[str, ...] = ()
+    exclude_input_keys: Sequence[str] = ()
 
     _memory: Memory = PrivateAttr()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _explain(cls, given: Any) -> Any:  # noqa: ANN401 - pydantic's signature
+        """Say what takes the place of a classic argument that is not offered here."""
+        for name in _INSTEAD.keys() & (given if isinstance(given, Mapping) else {}):
+            msg = f"{cls.__name__} has no {name}=: {_INSTEAD[name]}."
+            raise ConfigurationError(msg)
+        return given
 
     def model_post_init(self, context: Any, /) -> None:  # noqa: ANN401 - pydantic's signature
         """Make the memory behind."""
@@ -141,7 +165,7 @@ class StoredChainMemory(BaseMemory):
         yield from self._memory.remember_flow().drive({"messages": messages})
 
     def _asked(self, inputs: Mapping[str, Any]) -> list[AnyMessage]:
-        filled = {*self.memory_variables, *self.sibling_keys}
+        filled = {*self.memory_variables, *self.sibling_keys, *self.exclude_input_keys}
         return asked(input_of(inputs, self.input_key, filled))
 
     def _environment(self) -> Environment:

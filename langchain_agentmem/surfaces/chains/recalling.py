@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, Literal
 
 from langchain_core.documents import Document
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.store.base import BaseStore
 from pydantic import Field, PrivateAttr
 
@@ -18,6 +18,8 @@ from langchain_agentmem.steps.environment import Clock, Environment, utc_now
 from langchain_agentmem.surfaces._background import Background
 from langchain_agentmem.surfaces.chains._base import StoredChainMemory, in_memory_store
 from langchain_agentmem.surfaces.retriever import document_of
+from langchain_agentmem.transcripts import said, transcript_line
+from langchain_agentmem.windows import calls_tools
 
 
 class ChainMemory(StoredChainMemory):
@@ -103,6 +105,9 @@ class VectorStoreRetrieverMemory(StoredChainMemory):
     def _make_memory(self) -> Memory:
         return RAGMemory(store=self.store, namespace=self.namespace, clock=self.clock, rng=self.rng)
 
+    def _keep(self, messages: list[AnyMessage], env: Environment) -> Steps[None]:
+        yield from super()._keep([_spoken(each) for each in messages], env)
+
     def _load(self, question: str) -> Steps[Any]:
         state = {"messages": [], "query": question, "limit": self.k}
         final = yield from self._memory.recall_flow().drive(state)
@@ -114,3 +119,12 @@ class VectorStoreRetrieverMemory(StoredChainMemory):
         found = [StoredMemory.from_dict(each) for each in final["memories"]]
         documents: list[Document] = [document_of(each) for each in found]
         return documents
+
+
+def _spoken(message: AnyMessage) -> AnyMessage:
+    """Return what a tool was asked and saw as words of the assistant, so that it is found."""
+    if message.type == "tool":
+        return AIMessage(transcript_line(message), id=message.id)
+    if calls_tools(message):
+        return AIMessage(said(message), id=message.id)
+    return message

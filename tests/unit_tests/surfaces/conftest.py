@@ -22,7 +22,8 @@ from langchain_agentmem import (
 from langchain_agentmem.embeddings import default_embeddings
 from langchain_agentmem.stores import StoreIndexConfig
 
-collect_ignore = [] if importlib.util.find_spec("langchain_classic") else ["test_chains.py"]
+CLASSIC = ["test_chains.py", "test_chains_upstream.py", "test_side_by_side.py"]
+collect_ignore = [] if importlib.util.find_spec("langchain_classic") else CLASSIC
 """Classic chains are an extra."""
 
 

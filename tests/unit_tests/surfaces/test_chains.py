@@ -507,8 +507,10 @@ def test_chain_memory_can_write_in_the_background(ways: Ways) -> None:
 
 def test_unknown_argument_is_refused() -> None:
     """An argument of a classic class that is not offered here is not ignored in silence."""
-    with pytest.raises(ValueError, match="chat_memory"):
+    with pytest.raises(ValueError, match=r"no chat_memory=: pass store= and session_id="):
         ConversationBufferMemory(chat_memory=object())  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="Extra inputs"):
+        ConversationBufferMemory(return_message=True)  # type: ignore[call-arg]
 
 
 def test_without_the_extra_the_error_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,54 @@
+"""The table of docs/classic_chains.md: each classic chain memory and ours, in one run."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.unit_tests.surfaces.side_by_side import PROBES, SHAPES, Disk, Probe, asked, mine, theirs
+
+PAGE = Path(__file__).parents[3] / "docs/classic_chains.md"
+BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->\n"
+MARKS = {True: "✓", False: "✗", None: ""}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.__name__)
+def test_ours_does_what_is_right(probe: Probe, name: str) -> None:
+    """Whatever the classic class does, ours does it right."""
+    assert asked(probe, name, mine) in (True, None)
+
+
+@pytest.mark.parametrize("name", ["buffer", "window", "token buffer", "summary", "string buffer"])
+def test_where_the_classic_class_is_right_the_text_is_the_same(name: str) -> None:
+    """An ordinary conversation is loaded letter for letter as before."""
+    loaded = []
+    for side in (theirs, mine):
+        memory = side(name, Disk())
+        for said in ("FACT001 is so", "FACT002 is so"):
+            memory.save_context({"input": said}, {"response": "I see"})
+        loaded.append(memory.load_memory_variables({"input": "x"})["history"])
+    assert loaded[1] == loaded[0].removeprefix("\n")  # the classic string buffer begins with one
+
+
+def _table() -> str:
+    head = ["| | " + " | ".join(SHAPES) + " |", "|---" * (len(SHAPES) + 1) + "|"]
+    for probe in PROBES:
+        cells = [
+            " ".join(MARKS[asked(probe, name, side)] for side in (theirs, mine)).strip()
+            for name in SHAPES
+        ]
+        head.append(f"| {str(probe.__doc__).rstrip('.')} | " + " | ".join(cells) + " |")
+    return "\n".join(head) + "\n"
+
+
+def test_the_table_of_the_documentation_is_what_a_run_gives() -> None:
+    """The page shows this run: UPDATE_TABLE=1 writes it anew."""
+    text = PAGE.read_text("utf-8")
+    before, rest = text.split(BEGIN)
+    shown, after = rest.split(END)
+    measured = _table()
+    if os.environ.get("UPDATE_TABLE"):
+        PAGE.write_text(f"{before}{BEGIN}{measured}{END}{after}", "utf-8")
+        shown = measured
+    assert shown == measured
