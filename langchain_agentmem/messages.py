@@ -124,6 +124,13 @@ def last_human_text(messages: Iterable[MessageLikeRepresentation]) -> str:
     return text_of(spoken[-1]) if spoken else ""
 
 
+def whole_text(text: str) -> str:
+    """Return a text that any file can hold: what is half of a character becomes U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def check_unicode(text: str) -> None:
     """Refuse a text that no file can hold.
 

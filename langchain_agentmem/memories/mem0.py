@@ -256,6 +256,8 @@ class Mem0(WrittenMemory):
         found = [
             origin.located(each, said, known, metadata, self.clean) for each in decision.value.facts
         ]
+        for _ in (fact for fact in found if not fact.text):
+            yield from Emit("operation_rejected", {"event_kind": "ADD", "why": "the text is empty"})
         return {
             "facts": [fact for fact in found if fact.text],
             "cause": origin.cause(said, decision),

@@ -8,6 +8,7 @@ here. What was cut off is not guessed at: it is a problem to report.
 from __future__ import annotations
 
 import json
+import math
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, get_args, get_orig
 
 from pydantic import BaseModel, ValidationError
 
-from langchain_agentmem.messages import text_of
+from langchain_agentmem.messages import text_of, whole_text
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage
@@ -34,9 +35,11 @@ _TRAILING_COMMA: Final = re.compile(r",(\s*[}\]])")
 _ARGUMENTS: Final = ("arguments", "parameters", "args", "input")
 _CALL_KEYS: Final = frozenset({"name", "id", "type", "function", "tool", *_ARGUMENTS})
 _CLOSERS: Final = {"{": "}", "[": "]"}
+_DEEPEST: Final = 50
 
 TRUNCATED: Final = "The reply ends in the middle of its JSON."
 NOTHING: Final = "The reply holds no JSON."
+TOO_DEEP: Final = "The reply's JSON is nested too deep."
 
 
 def read_reply(schema: type[S], reply: AIMessage, *, salvage: bool) -> tuple[S | None, list[str]]:
@@ -65,11 +68,36 @@ def read_reply(schema: type[S], reply: AIMessage, *, salvage: bool) -> tuple[S |
 def values_in(reply: AIMessage) -> tuple[list[Any], str | None]:
     """Return the JSON values a reply holds, the likeliest first, and a problem if one was cut."""
     if reply.tool_calls:
-        return [call["args"] for call in reply.tool_calls], None
-    text = "\n".join(
-        [text_of(reply), *(str(call["args"] or "") for call in reply.invalid_tool_calls)]
-    )
-    return json_values(text)
+        values, problem = [call["args"] for call in reply.tool_calls], None
+    else:
+        invalid = (str(call["args"] or "") for call in reply.invalid_tool_calls)
+        values, problem = json_values("\n".join([text_of(reply), *invalid]))
+    shallow = [value for value in values if not _is_deep(value)]
+    return [_storable(value) for value in shallow], TOO_DEEP if values and not shallow else problem
+
+
+def _is_deep(value: Any) -> bool:  # noqa: ANN401 - any JSON
+    """Tell whether a value is nested deeper than any schema is."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        inner = (each.values() if isinstance(each, Mapping) else each for each in level)
+        level = [one for each in inner for one in each if isinstance(one, Mapping | list)]
+        if not level:
+            return False
+    return True
+
+
+def _storable(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return a JSON value that any file can hold: no lone surrogates, no infinite numbers."""
+    if isinstance(value, str):
+        return whole_text(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {whole_text(str(name)): _storable(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_storable(each) for each in value]
+    return value
 
 
 def json_values(text: str) -> tuple[list[Any], str | None]:
@@ -93,7 +121,10 @@ def json_values(text: str) -> tuple[list[Any], str | None]:
 
 
 def _end_of(text: str, start: int) -> int | None:
-    """Return where the bracket at `start` is closed, strings passed over; None if nowhere."""
+    """Return where the bracket at `start` is closed, strings passed over; None if nowhere.
+
+    Brackets nested too deep count as not closed, so that no reply is slow to read.
+    """
     closers: list[str] = []
     at = start
     while at < len(text):
@@ -106,6 +137,8 @@ def _end_of(text: str, start: int) -> int | None:
             continue
         if character in _CLOSERS:
             closers.append(_CLOSERS[character])
+            if len(closers) > _DEEPEST:
+                return None
         elif character in "}]":
             if closers.pop() != character:
                 return None

@@ -245,7 +245,10 @@ def _read(
     if not old and str not in rules.schemas:
         msg = f"{kind!r} is none of {sorted(models)}"
         raise ValueError(msg)
-    if old and isinstance(content, dict):
+    if old and isinstance(old.content, dict):
+        if not content or not isinstance(content, dict):
+            msg = "an object is needed"
+            raise ValueError(msg)
         return _clean(content, rules), kind or "object"
     text = rules.clean(_as_text(content))
     if not text:

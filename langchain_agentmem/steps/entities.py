@@ -27,7 +27,7 @@ _QUOTED: Final = re.compile(
     "|\u300a([^\u300b]{1,60})\u300b|\u300c([^\u300d]{1,60})\u300d|\u300e([^\u300f]{1,60})\u300f"
 )
 _IDENTIFIER: Final = re.compile(
-    r"[\w.+-]+@[\w-]+\.[\w.-]+\w|https?://[^\s<>\"]+|#\w+"
+    r"(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+\w|https?://[^\s<>\"]+|#\w+"
     r"|\b(?=\w*\d)(?=\w*[^\W\d_])[\w-]*\w\b|\b\w+_\w+\b"
 )
 _NAME_WORD: Final = re.compile(r"[^\W\d_][\w'\u2019-]*")

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 
 from langchain_agentmem.errors import AgentMemoryError, ModelCallError
 from langchain_agentmem.items import Cause, StoredMemory
-from langchain_agentmem.messages import text_of
+from langchain_agentmem.messages import text_of, whole_text
 from langchain_agentmem.steps._parsing import handles_of, read_reply, shape_of
 from langchain_agentmem.steps.effects import Ask, Emit, ModelName, Setting, Steps
 
@@ -135,7 +135,7 @@ def write_text(*, purpose: str, instructions: str, data: str) -> Steps[str]:
         ModelCallError: The model itself failed.
     """
     reply = yield from _ask(None, [SystemMessage(instructions), HumanMessage(data)], purpose)
-    return text_of(reply).strip()
+    return whole_text(text_of(reply)).strip()
 
 
 def _ask(
@@ -167,7 +167,7 @@ def _repair(reply: AIMessage, problems: Sequence[str]) -> list[BaseMessage]:
     )
     told = " ".join(problems[:_SHOWN_PROBLEMS])
     return [
-        AIMessage(shown[:_SHOWN_REPLY] or "(empty)"),
+        AIMessage(whole_text(shown[:_SHOWN_REPLY]) or "(empty)"),
         HumanMessage(_REPAIR.format(problems=told)),
     ]
 

@@ -189,15 +189,19 @@ class _Check:
         elif each.event == "NOOP":
             if each.fact is not None:
                 done.add(each.fact)
+            self.taken.update({each.target.key} if each.target else ())
             self.changes.append(Change(event="NOOP", fact=fact, target=each.target))
         elif each.target is None:
             self._refuse(each.event, "it names no memory", text=each.text)
         elif each.target.key in self.taken:
             self._refuse(each.event, "the memory already has a change", each.target, each.text)
+        elif each.target.key in self.repeated:
+            self._refuse(each.event, "a new fact says the same", each.target, each.text)
         elif each.event == "UPDATE":
             self._update(each, fact, each.target, done)
         else:
-            self._delete(fact, each.target)
+            self.taken.add(each.target.key)
+            self.changes.append(Change(event="DELETE", fact=fact, target=each.target))
 
     def _fact(self, each: Proposed) -> Fact | None:
         if each.fact is not None and 0 <= each.fact < len(self.facts):
@@ -234,13 +238,6 @@ class _Check:
         same = normalized(text) == normalized(target.text)
         event: Event = "NOOP" if same else "UPDATE"
         self.changes.append(Change(event=event, fact=fact, target=target, text=text))
-
-    def _delete(self, fact: Fact | None, target: StoredMemory) -> None:
-        if target.key in self.repeated:
-            self._refuse("DELETE", "a new fact says the same", target)
-            return
-        self.taken.add(target.key)
-        self.changes.append(Change(event="DELETE", fact=fact, target=target))
 
     def _refuse(
         self, event: Event, reason: str, target: StoredMemory | None = None, text: str = ""

@@ -1,6 +1,7 @@
 """Structured model calls: every form of reply is read, repaired once, or reported."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from pydantic import AliasChoices, Field
 
 from langchain_agentmem.errors import ModelCallError
 from langchain_agentmem.items import MemoryItem, StoredMemory
-from langchain_agentmem.steps._parsing import json_values, shape_of
+from langchain_agentmem.steps._parsing import json_values, shape_of, values_in
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.environment import Environment
 from langchain_agentmem.steps.extraction import Decision, Handles, Proposal, as_lines, decide
@@ -106,6 +107,33 @@ async def test_two_unusable_replies_are_reported_and_give_nothing(
     assert decision.value is None
     assert decision.problems
     assert [e["event"] for e in events].count("reply_rejected") == 1
+
+
+@pytest.mark.parametrize("as_call", [False, True])
+async def test_half_a_character_is_replaced_before_it_reaches_a_store(*, as_call: bool) -> None:
+    """No file can hold a lone surrogate; both halves of one character are put together."""
+    value = {"facts": [{"text": "tea \ud800 \ud83d\ude00"}]}
+    call: Given = AIMessage("", tool_calls=[{"name": "F", "args": value, "id": "1"}])
+    decision, _ = await _decide(Scripted([call if as_call else json.dumps(value)]))
+    assert decision.value is not None
+    assert decision.value.facts[0].text == "tea \ufffd \U0001f600"
+
+
+def test_numbers_that_json_cannot_hold_are_read_as_none() -> None:
+    """A store refuses NaN and infinity, so a model's reply never holds them."""
+    assert values_in(AIMessage('{"a": [NaN, -Infinity, 1e999, 2.5]}')) == (
+        [{"a": [None, None, None, 2.5]}],
+        None,
+    )
+
+
+@pytest.mark.parametrize("text", ['{"a":' * 3000 + "1" + "}" * 3000, "[" * 900 + "]" * 900])
+async def test_deep_nesting_is_refused_at_once(text: str) -> None:
+    """Neither the recursion limit nor patience is used up by a reply of brackets."""
+    started = time.monotonic()
+    decision, _ = await _decide(Scripted([text, text]))
+    assert decision.value is None
+    assert time.monotonic() - started < 5
 
 
 async def test_a_bad_element_does_not_spoil_the_good_ones() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,47 @@ async def test_the_first_operation_on_a_handle_wins(world: World) -> None:
     assert [op.reason for op in done if op.status == "rejected"] == [
         "the memory already has a change"
     ]
+
+
+async def test_a_change_after_a_noop_of_the_same_memory_is_reported(world: World) -> None:
+    """The first operation on a handle wins, a NOOP too; the later one does not vanish silently."""
+    call = world.make(Mem0)
+    world.model.extend(said("Ann likes tea"))
+    await call("remember", "tea", config=ANN)
+    world.model.extend(said("Ann is here"), ops(("NOOP", "0", 0), ("DELETE", "0", 0)))
+    done = await call("remember", "here", config=ANN)
+    assert world.live(*FACTS) == ["Ann likes tea"]
+    assert [op.event for op in done if op.status == "rejected"] == ["DELETE"]
+
+
+async def test_an_update_never_closes_what_a_new_fact_repeats(world: World) -> None:
+    """As with a DELETE: what the user has just said again stays."""
+    call = world.make(Mem0)
+    world.model.extend(said("Ann likes tea"))
+    await call("remember", "tea", config=ANN)
+    world.model.extend(
+        said("Ann likes tea", "Ann is here"), ops(("UPDATE", "0", 1, "Ann likes nothing"))
+    )
+    await call("remember", "tea, here", config=ANN)
+    assert world.live(*FACTS) == ["Ann is here", "Ann likes tea"]
+
+
+async def test_an_empty_fact_is_reported(world: World) -> None:
+    """It is left out, and an event tells of it."""
+    call = world.make(Mem0)
+    world.model.extend(said("", "Ann likes tea"))
+    await call("remember", "tea", config=ANN)
+    assert world.live(*FACTS) == ["Ann likes tea"]
+    assert [each["why"] for each in world.named("operation_rejected")] == ["the text is empty"]
+
+
+async def test_a_fact_without_spaces_is_searched_for_names_in_linear_time(world: World) -> None:
+    """A hundred thousand letters without a space took hours (an address may begin anywhere)."""
+    call = world.make(Mem0)
+    world.model.extend(said("x" * 100_000))
+    started = time.monotonic()
+    await call("remember", "long", config=ANN)
+    assert time.monotonic() - started < 10
 
 
 @pytest.mark.parametrize("bad", ["", "I cannot do that.", '{"facts": [{"text": "a'])
