@@ -1,0 +1,1 @@
+"""Hostile model replies against an independent model of the store."""
