@@ -133,13 +133,11 @@ def after_langmem(known: Known, proposals: list[Json], *, deletes: bool) -> Expe
             unknown
             or (action == "delete" and not deletes)
             or (action != "delete" and not text)
-            or (handle in known and handle in touched)
+            or (action != "create" and handle in touched)
         ):
             rejected += 1
             continue
-        if handle in known and action == "create":
-            action = "update"
-        if handle is not None and handle in known:
+        if action != "create" and handle is not None:
             touched.add(handle)
         if action == "create":
             added.setdefault(same(text), text)
