@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
+
+from langgraph.channels import UntrackedValue
+from typing_extensions import TypedDict
 
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Steps
@@ -25,6 +28,7 @@ StepFunction = Callable[[State], Steps[Update]]
 EnvironmentOf = Callable[["RunnableConfig"], "Environment"]
 
 END: Final = "__end__"
+_BEGUN: Final = "begun"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +68,17 @@ class Flow:
 
     def drive(self, state: State) -> Steps[Update]:
         """Run the steps one after another and return the final state."""
-        now = dict(state)
+        return {**state, **(yield from self._until(END, state))}
+
+    def _until(self, last: str, state: State) -> Steps[Update]:
+        """Run the steps before one of them and return what they left, all of them for `END`."""
+        update: Update = {}
         name = self.steps[0].name
-        while name != END:
+        while name not in (END, last):
             step = self._by_name[name]
-            now.update((yield from step.run(now)))
-            name = self._after(step, now)
-        return now
+            update.update((yield from step.run({**state, **update})))
+            name = self._after(step, {**state, **update})
+        return update
 
     def _after(self, step: Step, state: State) -> str:
         if step.route is not None:
@@ -89,21 +97,24 @@ class Flow:
     ) -> CompiledStateGraph[Any, Any, Any, Any]:
         """Compile the steps to a graph, one node a step, without store and checkpointer.
 
-        A parent graph's checkpointer is not inherited either, see `FlowGraph`.
+        A parent graph's checkpointer is not inherited either, see `FlowGraph`. Where a run of the
+        graph by itself was interrupted between two steps, the untracked state that the first ones
+        left is gone; it is worked out again before the next step goes on.
         """
         from langgraph.graph import StateGraph
 
         from langchain_agentmem.steps._graph import FlowGraph
 
+        hints = get_type_hints(self.state, include_extras=True)
         builder: StateGraph[Any, Any, Any, Any] = StateGraph(
-            self.state,
+            _with_mark(hints),
             context_schema=context_schema,
             input_schema=input_schema,
             output_schema=output_schema,
         )
-        counts = "usage" in get_type_hints(self.state)
+        counts = "usage" in hints
         for step in self.steps:
-            builder.add_node(step.name, as_node(step.run, environment, counts=counts))
+            builder.add_node(step.name, as_node(self._marked(step), environment, counts=counts))
             if step.route is None:
                 builder.add_edge(step.name, self._after(step, {}))
             else:
@@ -112,6 +123,29 @@ class Flow:
                 )
         builder.set_entry_point(self.steps[0].name)
         return FlowGraph.of(builder.compile(name=name))
+
+    def _marked(self, step: Step) -> StepFunction:
+        """Return a step that first makes up for what an interrupt has lost.
+
+        The mark is untracked as all that is passed on; so a state without it was read from a
+        checkpoint.
+        """
+
+        def marked(state: State) -> Steps[Update]:
+            update: Update = {}
+            if _BEGUN not in state:
+                update = {**(yield from self._until(step.name, state)), _BEGUN: True}
+            return {**update, **(yield from step.run({**state, **update}))}
+
+        marked.__name__ = step.name
+        return marked
+
+
+def _with_mark(hints: Mapping[str, Any]) -> type:
+    """Return a state schema with a key that tells whether the first step has run."""
+    keys = {**hints, _BEGUN: Annotated[bool, UntrackedValue]}
+    made: type = TypedDict("State", keys, total=False)  # type: ignore[misc]  # made at runtime
+    return made
 
 
 def as_node(

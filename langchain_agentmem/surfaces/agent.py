@@ -102,7 +102,9 @@ def create_memory_agent(
         input_schema=RememberInput,
     )
     builder.add_node("recall", memory.recall_graph())
-    builder.add_node("model", as_node(_Model(offered, prompt).step, _environment(memory, model)))
+    builder.add_node(
+        "model", as_node(_Model(memory, offered, prompt).step, _environment(memory, model))
+    )
     builder.add_node("remember", _remember_node(memory))
     builder.add_edge(START, "recall")
     builder.add_edge("recall", "model")
@@ -188,17 +190,21 @@ class _Model:
     """The step that answers.
 
     Args:
+        memory: What is recalled again if an interrupt before this step has lost it.
         tools: What the model may call.
         prompt: What it is told about its memory.
     """
 
-    def __init__(self, tools: Sequence[BaseTool], prompt: str) -> None:
+    def __init__(self, memory: Memory, tools: Sequence[BaseTool], prompt: str) -> None:
+        self._memory = memory
         self._tools = tools
         self._prompt = prompt
 
     def step(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Ask the model; without one, quote what was recalled."""
         messages: list[AnyMessage] = list(state["messages"])
+        if "memories" not in state:
+            state = yield from self._memory.recall_flow().drive({"messages": messages})
         if not (yield from HasModel()):
             yield from Emit("no_model_configured", {"node": "model"})
             return {"messages": [_quoting(state.get("memories") or [], last_human_text(messages))]}

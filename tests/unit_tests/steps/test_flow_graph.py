@@ -107,3 +107,23 @@ def test_graph_with_a_checkpointer_of_its_own_keeps_it() -> None:
     own.invoke({}, config)
 
     assert own.get_state(config).values["answer"] == "a treasure"
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_interrupt_between_two_steps_loses_nothing(*, is_async: bool) -> None:
+    """What the first step left is never saved, so it is worked out again when the run goes on."""
+    unsteady = Unsteady()
+    (_, child), *_ = unsteady.graph(None).get_subgraphs()
+    own = child.copy({"checkpointer": InMemorySaver()})
+    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
+    unsteady.calls.append("use")
+
+    def run(given: dict[str, Any] | None, *before: str) -> Any:  # noqa: ANN401 - a state
+        if is_async:
+            return asyncio.run(own.ainvoke(given, config, interrupt_before=before))
+        return own.invoke(given, config, interrupt_before=before)
+
+    run({}, "use")
+    assert own.get_state(config).next == ("use",)
+    assert run(None)["answer"] == "a treasure"
+    assert unsteady.calls == ["use", "find", "find", "use"]

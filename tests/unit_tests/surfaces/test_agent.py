@@ -77,6 +77,22 @@ def test_without_model_it_says_what_it_does_not_know(say: Invoke) -> None:
     assert "remember nothing" in answer
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_interrupt_before_the_model_loses_no_memory(store: BaseStore, *, is_async: bool) -> None:
+    """What was recalled is in no checkpoint; a run that goes on from one recalls it again."""
+    RAGMemory(store=store).remember("The key is under the pot.", context={"user_id": "ann"})
+    agent = create_memory_agent(RAGMemory()).compile(store=store, checkpointer=InMemorySaver())
+    config: RunnableConfig = {"configurable": {"thread_id": "t1", "user_id": "ann"}}
+    given = {"messages": [("user", "Where is the key?")]}
+    if is_async:
+        asyncio.run(agent.ainvoke(given, config, interrupt_before=["model"]))
+        state = asyncio.run(agent.ainvoke(None, config))
+    else:
+        agent.invoke(given, config, interrupt_before=["model"])
+        state = agent.invoke(None, config)
+    assert "The key is under the pot." in last(state)
+
+
 def test_quotes_are_not_remembered(store: BaseStore, say: Invoke) -> None:
     """Only what the user said is stored, so that quotes do not pile up."""
     agent = create_memory_agent(RAGMemory(store=store)).compile(checkpointer=InMemorySaver())
