@@ -12,6 +12,7 @@ from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from langchain_agentmem.consolidation.records import Record
+from langchain_agentmem.items import parse_timestamp, to_timestamp
 from langchain_agentmem.memories.langmem import LangMem
 from langchain_agentmem.memories.state import ConsolidationReport
 from langchain_agentmem.steps.effects import Emit, Now, Steps
@@ -29,13 +30,16 @@ class ConsolidationState(TypedDict, total=False):
     Attributes:
         messages: The conversation; from the queue's batch where there is a queue.
         record: The queue's record, in JSON, if this run was given one or claimed one.
+        started_at: When the run began.
+        spent: Model calls and tokens of `remember`.
+        operations: What `remember` did.
         report: What was done.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
     record: Annotated[dict[str, Any] | None, UntrackedValue]
-    started_at: Annotated[Any, UntrackedValue]
-    spent: Annotated[dict[str, Any], UntrackedValue]
+    started_at: str
+    spent: dict[str, Any]
     memory_operations: Annotated[list[dict[str, Any]], UntrackedValue]
     operations: Annotated[list[dict[str, Any]], UntrackedValue]
     usage: Annotated[dict[str, Any], UntrackedValue]
@@ -111,7 +115,7 @@ def create_consolidation_graph(
 def _load_messages(state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
     """Take the messages of the record, if the run is about one."""
     now = yield from Now()
-    update: dict[str, Any] = {"started_at": now, "operations": [], "usage": {}}
+    update: dict[str, Any] = {"started_at": to_timestamp(now), "usage": {}}
     given = state.get("record")
     if given is None:
         return update
@@ -121,24 +125,25 @@ def _load_messages(state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
 def _collect(state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
     """Put what was remembered aside, before the background work reports its own."""
     yield from ()
-    return {
-        "operations": state.get("memory_operations") or [],
-        "spent": state.get("usage") or {},
-        "memory_operations": [],
-        "usage": {},
-    }
+    update = {"spent": state.get("usage") or {}, "memory_operations": [], "usage": {}}
+    if "memory_operations" not in state:
+        return update
+    return {**update, "operations": state["memory_operations"]}
 
 
 def _report(state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
     """Sum up."""
     now = yield from Now()
+    if "operations" not in state:
+        yield from Emit("report_incomplete", {"reason": "operations before an interrupt are lost"})
     remembered = ConsolidationReport.from_dict(
-        {**state["spent"], "operations": state["operations"]}
+        {**state["spent"], "operations": state.get("operations") or []}
     )
     background = ConsolidationReport.from_dict(
         {**(state.get("usage") or {}), "operations": state.get("memory_operations") or []}
     )
-    report = replace(remembered + background, seconds=(now - state["started_at"]).total_seconds())
+    seconds = (now - parse_timestamp(state["started_at"])).total_seconds()
+    report = replace(remembered + background, seconds=seconds)
     yield from Emit("consolidated", numbers(report))
     return {"report": report.to_dict()}
 
