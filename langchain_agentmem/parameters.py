@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Self, get_args, get_type_hints
+from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 from langchain_agentmem.errors import ConfigurationError
 
@@ -119,10 +119,15 @@ def context_schema(
         preset: The memory's preset.
     """
     identity = [
-        (each, str | None, described(None, f"Whose memory: fills {{{each}}} of the namespace."))
+        (
+            each,
+            str | None,
+            described(None, f"Whose memory; required. Fills {{{each}}} of the namespace."),
+        )
         for each in variables
     ]
-    chosen = ("preset", str, described(preset, f"One of {sorted(type(parameters).presets)}."))
+    presets = Literal[tuple(sorted(type(parameters).presets))]  # type: ignore[valid-type]
+    chosen = ("preset", presets, described(preset, "Named set of parameters to begin with."))
     types = get_type_hints(type(parameters))
     scalars = [
         (each.name, types[each.name], described(value, each.metadata.get("description", "")))
@@ -130,3 +135,17 @@ def context_schema(
         if isinstance(value := getattr(parameters, each.name), _SCALARS)
     ]
     return make_dataclass(f"{name}Context", [*identity, chosen, *scalars], kw_only=True)
+
+
+def with_model(schema: type, name: str) -> type:
+    """Return a context schema with a field for the chat model of a call.
+
+    Args:
+        schema: A dataclass, such as `context_schema` makes.
+        name: Name of the new dataclass.
+    """
+    text = (
+        "Chat model, e.g. 'openai:gpt-4.1-mini'; empty for the one that the graph was built with."
+    )
+    model = ("model", str | None, described(None, text))
+    return make_dataclass(name, [model], bases=(schema,), kw_only=True)

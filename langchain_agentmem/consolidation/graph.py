@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from langchain_core.messages import AnyMessage
 from langgraph.channels import UntrackedValue
 from langgraph.graph.message import add_messages
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from langchain_agentmem.consolidation.records import Record
@@ -49,14 +50,26 @@ class ConsolidationState(TypedDict, total=False):
 class ConsolidationInput(TypedDict, total=False):
     """What the graph is given: a conversation, a record, or nothing."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
-    record: Annotated[dict[str, Any] | None, UntrackedValue]
+    messages: Annotated[
+        list[AnyMessage],
+        Field(description="The conversation; nothing for the background work alone."),
+        add_messages,
+    ]
+    record: Annotated[
+        dict[str, Any] | None,
+        Field(description="A record of a MemoryQueue, instead of messages."),
+        UntrackedValue,
+    ]
 
 
 class ConsolidationOutput(TypedDict, total=False):
     """What the graph returns."""
 
-    report: Annotated[dict[str, Any], UntrackedValue]
+    report: Annotated[
+        dict[str, Any],
+        Field(description="Operations on memories, model calls by purpose, tokens, seconds."),
+        UntrackedValue,
+    ]
 
 
 def create_consolidation_graph(
@@ -125,7 +138,11 @@ def _load_messages(state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
 def _collect(state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
     """Put what was remembered aside, before the background work reports its own."""
     yield from ()
-    update = {"spent": state.get("usage") or {}, "memory_operations": [], "usage": {}}
+    update: dict[str, Any] = {
+        "spent": state.get("usage") or {},
+        "memory_operations": [],
+        "usage": {},
+    }
     if "memory_operations" not in state:
         return update
     return {**update, "operations": state["memory_operations"]}

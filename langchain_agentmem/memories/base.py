@@ -30,7 +30,7 @@ from langchain_agentmem.memories.state import (
     recall_input,
 )
 from langchain_agentmem.messages import to_messages
-from langchain_agentmem.parameters import Parameters, context_schema
+from langchain_agentmem.parameters import Parameters, context_schema, with_model
 from langchain_agentmem.scopes import NamespaceTemplate, Scope, current_scope, running
 from langchain_agentmem.steps import journal
 from langchain_agentmem.steps.drivers import arun, run
@@ -159,7 +159,9 @@ class Memory(ABC):
         """Return the described dataclass of what a call may set through its context."""
         templates = (self.namespace, *self.read_namespaces)
         variables = tuple(dict.fromkeys(name for each in templates for name in each.variables))
-        return context_schema(type(self).__name__, self.parameters, variables, self.preset)
+        name = type(self).__name__
+        made = context_schema(name, self.parameters, variables, self.preset)
+        return with_model(made, f"{name}Context") if self.remember_asks else made
 
     # --- calls -------------------------------------------------------------------------------
 

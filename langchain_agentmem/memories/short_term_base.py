@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from langchain_core.messages import AnyMessage, RemoveMessage
 from langgraph.channels import UntrackedValue
 from langgraph.graph.message import add_messages
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.items import MemoryOperation, StoredMemory
 from langchain_agentmem.memories.base import Memory
-from langchain_agentmem.memories.state import RecallInput
+from langchain_agentmem.memories.state import RecallInput, RecallOutput
 from langchain_agentmem.messages import last_human_text, text_of, to_messages
 from langchain_agentmem.parameters import Parameters, described
 from langchain_agentmem.rendering import render_memories
@@ -105,12 +106,12 @@ class ShortTermRecallState(TypedDict, total=False):
     tokens: Annotated[int, UntrackedValue]
 
 
-class ShortTermRecallOutput(TypedDict, total=False):
+class ShortTermRecallOutput(RecallOutput, total=False):
     """What the recall graph returns."""
 
-    view: Annotated[list[AnyMessage], UntrackedValue]
-    memories: Annotated[list[dict[str, Any]], UntrackedValue]
-    memory_context: Annotated[str, UntrackedValue]
+    view: Annotated[
+        list[AnyMessage], Field(description="The messages to show to the model."), UntrackedValue
+    ]
 
 
 class ShortTermRememberState(TypedDict, total=False):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from langchain_core.messages import AnyMessage
 from langgraph.channels import UntrackedValue
 from langgraph.graph.message import add_messages
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from langchain_agentmem.items import MemoryOperation, StoredMemory, to_timestamp
@@ -35,9 +36,19 @@ class MemoryState(TypedDict, total=False):
 class RecallInput(TypedDict, total=False):
     """What a recall graph is given: a conversation, or a query of its own."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
-    query: Annotated[str, UntrackedValue]
-    as_of: Annotated[str, UntrackedValue]
+    messages: Annotated[
+        list[AnyMessage],
+        Field(description="The conversation; its last user message is the question."),
+        add_messages,
+    ]
+    query: Annotated[
+        str, Field(description="A question of its own, instead of that message."), UntrackedValue
+    ]
+    as_of: Annotated[
+        str,
+        Field(description="Recall what was known and held then: 2026-05-01T00:00:00+00:00."),
+        UntrackedValue,
+    ]
 
 
 def recall_input(query: Conversation, limit: int | None, as_of: datetime | None) -> dict[str, Any]:
@@ -71,21 +82,35 @@ def recall_input(query: Conversation, limit: int | None, as_of: datetime | None)
 class RecallOutput(TypedDict, total=False):
     """What a recall graph returns."""
 
-    memories: Annotated[list[dict[str, Any]], UntrackedValue]
-    memory_context: Annotated[str, UntrackedValue]
+    memories: Annotated[
+        list[dict[str, Any]], Field(description="What was recalled, best first."), UntrackedValue
+    ]
+    memory_context: Annotated[
+        str,
+        Field(description="The same as one block for a prompt, marked as data."),
+        UntrackedValue,
+    ]
 
 
 class RememberInput(TypedDict, total=False):
     """What a remember graph is given."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
+    messages: Annotated[list[AnyMessage], Field(description="The turns to remember."), add_messages]
 
 
 class RememberOutput(TypedDict, total=False):
-    """What a remember graph returns; `usage` counts its model calls and tokens."""
+    """What a remember graph returns."""
 
-    usage: Annotated[dict[str, Any], UntrackedValue]
-    memory_operations: Annotated[list[dict[str, Any]], UntrackedValue]
+    usage: Annotated[
+        dict[str, Any],
+        Field(description="Model calls by purpose, and tokens; missing without a call."),
+        UntrackedValue,
+    ]
+    memory_operations: Annotated[
+        list[dict[str, Any]],
+        Field(description="What was done with each memory, applied or rejected, and why."),
+        UntrackedValue,
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.prompt_optimizer.evolution import Evolutionary
 from langchain_agentmem.prompt_optimizer.langmem import LangMemStrategy
 from langchain_agentmem.prompt_optimizer.scoring import Evaluator
-from langchain_agentmem.prompt_optimizer.settings import STRATEGIES, OptimizerParameters
+from langchain_agentmem.prompt_optimizer.settings import CUSTOM, STRATEGIES, OptimizerParameters
 from langchain_agentmem.prompt_optimizer.strategies import (
     CallableStrategy,
     Gradient,
@@ -44,10 +44,10 @@ class Choices:
     evaluators: Evaluators = None
     examples: Examples = None
 
-    @property
-    def brings_model(self) -> bool:
-        """Whether the user's own strategy calls models by itself."""
-        return isinstance(self.own, CallableStrategy | LangMemStrategy)
+    def brings_model(self, params: OptimizerParameters) -> bool:
+        """Tell whether the strategy is one of the user's own that calls models by itself."""
+        own = isinstance(self.own, CallableStrategy | LangMemStrategy)
+        return own and params.strategy == CUSTOM
 
     def evaluator(self, name: str) -> Evaluator | None:
         """Return the evaluator of a prompt."""
@@ -72,10 +72,10 @@ class Choices:
         """Return the strategy of a prompt.
 
         Raises:
-            ConfigurationError: `evolutionary` has no evaluator.
+            ConfigurationError: `evolutionary` has no evaluator, or there is no `custom` one.
         """
-        if self.own is not None:
-            return self.own
+        if params.strategy == CUSTOM:
+            return self._custom()
         if params.strategy == "evolutionary":
             return self._evolutionary(params, name)
         if params.strategy == "prompt_memory":
@@ -85,6 +85,12 @@ class Choices:
             max_reflection_steps=params.max_reflection_steps,
             min_reflection_steps=params.min_reflection_steps,
         )
+
+    def _custom(self) -> Strategy:
+        if self.own is None:
+            msg = "strategy='custom' is the one a graph was built with; this one was built without."
+            raise ConfigurationError(msg)
+        return self.own
 
     def _evolutionary(self, params: OptimizerParameters, name: str) -> Evolutionary:
         evaluator, given = self.evaluator(name), self.given(name)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import make_dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.parameters import context_schema, described
+from langchain_agentmem.parameters import context_schema, with_model
 from langchain_agentmem.prompt_optimizer import guards
 from langchain_agentmem.prompt_optimizer.choosing import (
     Choices,
@@ -20,6 +20,7 @@ from langchain_agentmem.prompt_optimizer.guards import Limits
 from langchain_agentmem.prompt_optimizer.nodes import Nodes
 from langchain_agentmem.prompt_optimizer.prompt_memory import PromptMemory
 from langchain_agentmem.prompt_optimizer.settings import (
+    CUSTOM,
     OptimizerInput,
     OptimizerOutput,
     OptimizerParameters,
@@ -116,7 +117,7 @@ def create_prompt_optimizer_graph(
             store=store,
             clock=clock,
         )
-    named = strategy if isinstance(strategy, str) else "custom"
+    named = strategy if isinstance(strategy, str) else CUSTOM
     params = OptimizerParameters.of(strategy=named, **parameters)
     choices = Choices(own=own_strategy(strategy, model), evaluators=evaluator, examples=examples)
     limits = Limits(
@@ -177,9 +178,6 @@ def _compiled(
 
 def _context_schema(nodes: Nodes) -> type:
     """Return the described dataclass of what a call may set: scope, parameters and model."""
-    base = context_schema(
-        "PromptOptimizer", nodes.parameters, nodes.memory.variables, preset="default"
-    )
-    text = "Chat model for init_chat_model, e.g. 'openai:gpt-4.1-mini'; empty for the graph's own."
-    model = ("model", str | None, described(None, text))
-    return make_dataclass("PromptOptimizerContext", [model], bases=(base,), kw_only=True)
+    name = "PromptOptimizer"
+    base = context_schema(name, nodes.parameters, nodes.memory.variables, preset="default")
+    return with_model(base, f"{name}Context")

@@ -66,7 +66,7 @@ class Nodes:
         known = (yield from self.memory.trajectories()) if given is None else as_trajectories(given)
         names = state.get("names") or list(self.memory.prompts)
         seed = int((yield from Draw())[0] * 2**32)
-        able = self.choices.brings_model or (yield from HasModel())
+        able = self.choices.brings_model(params) or (yield from HasModel())
         if not able:
             yield from Emit("no_model_configured", {"node": "collect"})
         work = {}

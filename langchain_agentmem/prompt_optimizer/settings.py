@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.parameters import Parameters, described
 
+CUSTOM: Final = "custom"
 STRATEGIES: Final = ("gradient", "metaprompt", "prompt_memory", "evolutionary")
 APPROVALS: Final = ("auto", "interrupt", "never")
 
@@ -20,7 +22,8 @@ class OptimizerParameters(Parameters):
     """Parameters of the optimizer graph; a call's context or config may set each of them.
 
     Attributes:
-        strategy: `gradient`, `metaprompt`, `prompt_memory` or `evolutionary`.
+        strategy: `gradient`, `metaprompt`, `prompt_memory`, `evolutionary`, or `custom` for the
+            one that the graph was built with.
         min_trajectories: Fewer new conversations than this: nothing is done.
         since_version: Learn from conversations held with this version or newer ones; 0 for the
             active version only. Conversations that name no version always count.
@@ -40,7 +43,9 @@ class OptimizerParameters(Parameters):
         minibatch: Examples by which it scores its texts.
     """
 
-    strategy: str = described("gradient", f"How texts are proposed: one of {list(STRATEGIES)}.")
+    strategy: Literal["gradient", "metaprompt", "prompt_memory", "evolutionary", "custom"] = (
+        described("gradient", "How texts are proposed; evolutionary needs an evaluator.")
+    )
     min_trajectories: int = described(3, "Fewer new conversations than this: nothing is done.")
     since_version: int = described(0, "Oldest version to learn from; 0 for the active one only.")
     holdout: float = described(0.5, "Share of the conversations kept for the evaluation.")
@@ -51,7 +56,9 @@ class OptimizerParameters(Parameters):
     max_growth: float = described(2.0, "Most growth of a text, times its length.")
     accept_margin: float = described(0.0, "A candidate must be better by more than this.")
     min_evaluations: int = described(3, "Fewest scored examples for an automatic decision.")
-    approval: str = described("auto", f"Who decides: one of {list(APPROVALS)}.")
+    approval: Literal["auto", "interrupt", "never"] = described(
+        "auto", "Who decides: the scores, a person, or nobody."
+    )
     population: int = described(4, "Texts that live at a time (evolutionary).")
     generations: int = described(2, "How many times they breed (evolutionary).")
     mutation_rate: float = described(0.5, "Share of offspring of one parent (evolutionary).")
@@ -59,15 +66,10 @@ class OptimizerParameters(Parameters):
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
-        for name, allowed in (("strategy", (*STRATEGIES, "custom")), ("approval", APPROVALS)):
-            if getattr(self, name) not in allowed:
-                msg = f"{name} is one of {list(allowed)}, not {getattr(self, name)!r}."
-                raise ConfigurationError(msg)
-        least = {"max_calls": 0, "max_reflection_steps": 1, "population": 2, "minibatch": 1}
-        for name, smallest in least.items():
-            if getattr(self, name) < smallest:
-                msg = f"{name} must be {smallest} or more, not {getattr(self, name)}."
-                raise ConfigurationError(msg)
+        self.require(
+            least={"max_calls": 0, "max_reflection_steps": 1, "population": 2, "minibatch": 1},
+            choices={"strategy": (*STRATEGIES, CUSTOM), "approval": APPROVALS},
+        )
         for name in ("holdout", "mutation_rate"):
             if not 0 <= getattr(self, name) <= 1:
                 msg = f"{name} is a share from 0 to 1, not {getattr(self, name)}."
@@ -84,31 +86,36 @@ def merged(before: Mapping[str, Record] | None, after: Mapping[str, Record]) -> 
 
 
 class OptimizerInput(TypedDict, total=False):
-    """What the graph is given.
+    """Conversations to learn from; without any, those that were recorded in the store."""
 
-    Attributes:
-        trajectories: Conversations with feedback; without them, those recorded in the store.
-        names: The prompts to optimize; without them, all.
-    """
-
-    trajectories: list[Any]
-    names: list[str]
+    trajectories: Annotated[
+        list[Any],
+        Field(
+            description="Conversations with feedback or a score; empty for the recorded ones.",
+            examples=[
+                [
+                    {
+                        "messages": [{"role": "user", "content": "Do you ship to Oslo?"}],
+                        "feedback": "too long",
+                        "score": 0.2,
+                    }
+                ]
+            ],
+        ),
+    ]
+    names: Annotated[list[str], Field(description="Prompts to improve; without any, all.")]
 
 
 class OptimizerOutput(TypedDict, total=False):
-    """What the graph returns.
+    """What the graph returns."""
 
-    Attributes:
-        report: One entry a prompt: decision, reason, versions, diff, scores, calls and tokens.
-        prompts: The active text of each prompt afterwards.
-        calls: Model calls of the run.
-        tokens: Tokens of the run.
-    """
-
-    report: list[Record]
-    prompts: dict[str, str]
-    calls: int
-    tokens: int
+    report: Annotated[
+        list[Record],
+        Field(description="For each prompt: decision, reason, version, diff, scores, calls."),
+    ]
+    prompts: Annotated[dict[str, str], Field(description="Each prompt's active text afterwards.")]
+    calls: Annotated[int, Field(description="Model calls of the run.")]
+    tokens: Annotated[int, Field(description="Tokens of the run.")]
 
 
 class OptimizerState(TypedDict, total=False):

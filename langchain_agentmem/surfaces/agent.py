@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import make_dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
+from langgraph.graph.message import add_messages
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from langchain_agentmem.items import StoredMemory
-from langchain_agentmem.memories.state import MemoryState, RememberInput
+from langchain_agentmem.memories.state import MemoryState, RecallOutput, RememberOutput
 from langchain_agentmem.messages import last_human_text
-from langchain_agentmem.parameters import described
+from langchain_agentmem.parameters import with_model
 from langchain_agentmem.steps.effects import Ask, Emit, HasModel, Steps
 from langchain_agentmem.steps.flow import as_node
 from langchain_agentmem.steps.turns import session_key, thread_of
@@ -48,6 +51,22 @@ class AgentState(MemoryState, total=False):
     """
 
     remembered: str
+
+
+class AgentInput(TypedDict, total=False):
+    """What is said to the agent."""
+
+    messages: Annotated[
+        list[AnyMessage], Field(description="What the user says now."), add_messages
+    ]
+
+
+class AgentOutput(RecallOutput, RememberOutput, total=False):
+    """The conversation with the answer, what was recalled for it and what was remembered."""
+
+    messages: Annotated[
+        list[AnyMessage], Field(description="The conversation with the answer."), add_messages
+    ]
 
 
 def configured_model() -> str | None:
@@ -98,8 +117,9 @@ def create_memory_agent(
     offered = _tools(memory, tools)
     builder: StateGraph[Any, Any, Any, Any] = StateGraph(
         AgentState,
-        context_schema=_context_schema(memory),
-        input_schema=RememberInput,
+        context_schema=with_model(memory.context_schema(), "AgentContext"),
+        input_schema=AgentInput,
+        output_schema=AgentOutput,
     )
     builder.add_node("recall", memory.recall_graph())
     builder.add_node(
@@ -162,13 +182,6 @@ def _new(state: Mapping[str, Any]) -> dict[str, Any]:
 
 def _end(state: Mapping[str, Any]) -> dict[str, Any]:
     return {"remembered": state["messages"][-1].id}
-
-
-def _context_schema(memory: Memory) -> type:
-    """Return the memory's context with the model as a further field."""
-    text = "Chat model for init_chat_model, e.g. 'openai:gpt-4.1-mini'; empty for the agent's own."
-    field = ("model", str | None, described(None, text))
-    return make_dataclass("AgentContext", [field], bases=(memory.context_schema(),), kw_only=True)
 
 
 def _environment(memory: Memory, model: BaseChatModel | str | None) -> Any:  # noqa: ANN401 - as `EnvironmentOf`

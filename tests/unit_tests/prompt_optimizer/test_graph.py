@@ -394,16 +394,30 @@ def test_context_changes_a_parameter_for_one_call() -> None:
     assert "4 of 9" in result["report"][0]["reason"]
 
 
+def test_context_chooses_another_strategy_than_a_graphs_own() -> None:
+    """A graph with a strategy of the user's own can be run with a named one for one call."""
+
+    def broken(_: Prompt, __: object, *, budget: Budget) -> str:  # noqa: ARG001 - the protocol
+        raise AssertionError
+
+    model = ScriptedChatModel(replies=[update("Answer {q} well.")])
+    graph = optimizer(model, InMemoryStore(), strategy=broken)
+    context = {"user_id": "ann", "strategy": "prompt_memory"}
+    result = graph.invoke({"trajectories": TALKS}, context=context)
+    assert result["report"][0]["strategy"] == "prompt_memory"
+
+
 @pytest.mark.parametrize(
     ("given", "why"),
     [
         ({"prompts": "Answer {q"}, "template_format"),
         ({"prompts": []}, "no prompt to optimize"),
         ({"prompts": ["a", "b"]}, "name of its own"),
-        ({"strategy": "magic"}, "strategy is one of"),
+        ({"strategy": "magic"}, "strategy must be one of"),
+        ({"strategy": "custom"}, "built without"),
         ({"strategy": 7}, "callable"),
         ({"strategy": "evolutionary"}, "needs an evaluator"),
-        ({"approval": "perhaps"}, "approval is one of"),
+        ({"approval": "perhaps"}, "approval must be one of"),
         ({"max_calls": -1}, "max_calls must be"),
         ({"holdout": 2.0}, "holdout is a share"),
         ({"template_format": "perl"}, "template_format is"),
