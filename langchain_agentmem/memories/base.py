@@ -320,7 +320,7 @@ class Memory(ABC):
             StorageError: `vacuum` had to wait too long for other readers of the file.
         """
         env = self.environment(config, context)
-        return run(self._forget_steps(selector, cleaning(env.the_store(), vacuum=vacuum)), env)
+        return run(self.forget_steps(selector, cleaning(env.the_store(), vacuum=vacuum)), env)
 
     async def aforget(
         self,
@@ -333,7 +333,7 @@ class Memory(ABC):
         """Erase memories for good, everywhere; the async twin of `forget`."""
         env = self.environment(config, context)
         clean = cleaning(env.the_store(), vacuum=vacuum)
-        return await arun(self._forget_steps(selector, clean), env)
+        return await arun(self.forget_steps(selector, clean), env)
 
     def history(
         self,
@@ -413,7 +413,8 @@ class Memory(ABC):
             raise ConfigurationError(msg)
         return (yield from then(memory.namespace, memory.key))
 
-    def _forget_steps(self, selector: Selector, clean: Call | None) -> Steps[list[MemoryOperation]]:
+    def forget_steps(self, selector: Selector, clean: Call | None) -> Steps[list[MemoryOperation]]:
+        """Return the steps of `forget`, with what cleans the store's file afterwards."""
         erased = yield from self._erase(selector)
         if clean is not None:
             yield from clean

@@ -4,6 +4,7 @@
 - `create_manage_memory_tool`, `create_search_memory_tool`: the model itself writes and searches.
 - `load_prompt_node`, `PromptMiddleware`: the active version of a learned prompt.
 - `create_memory_agent`: a whole agent that recalls, answers and remembers.
+- `create_forget_graph`: memories are erased once a person has seen which.
 - `AgentMemoryMiddleware`: any memory in one line of `create_agent`.
 - `WindowMiddleware`, `SummaryMiddleware`, `SummarizationNode`: bound what the model sees of a
   conversation; `ShortTermMiddleware` does so by any short-term memory, which keeps all of it.
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         SummaryMiddleware as SummaryMiddleware,
     )
     from langchain_agentmem.surfaces.context_middleware import WindowMiddleware as WindowMiddleware
+    from langchain_agentmem.surfaces.forgetting import create_forget_graph as create_forget_graph
     from langchain_agentmem.surfaces.history import (
         StoreChatMessageHistory as StoreChatMessageHistory,
     )
@@ -60,6 +62,7 @@ _HOMES = {
     "SummarizationNode": "summarization",
     "SummaryMiddleware": "context_middleware",
     "WindowMiddleware": "context_middleware",
+    "create_forget_graph": "forgetting",
     "create_manage_memory_tool": "tools",
     "create_memory_agent": "agent",
     "create_search_memory_tool": "tools",
@@ -79,6 +82,7 @@ __all__ = [
     "SummarizationNode",
     "SummaryMiddleware",
     "WindowMiddleware",
+    "create_forget_graph",
     "create_manage_memory_tool",
     "create_memory_agent",
     "create_search_memory_tool",
