@@ -1,6 +1,7 @@
-"""The steps of `RAGMemory` as graphs of their own."""
+"""The steps of `RAGMemory` as graphs of their own; they need no model."""
 
-from langchain_agentmem import RAGMemory
+from langchain_agentmem.memories import RAGMemory
 
-recall = RAGMemory().recall_graph()
-remember = RAGMemory().remember_graph()
+memory = RAGMemory()
+recall = memory.recall_graph()
+remember = memory.remember_graph()

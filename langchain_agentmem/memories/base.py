@@ -77,6 +77,8 @@ class Memory(ABC):
 
     architecture: ClassVar[str]
     """Label of this architecture's namespaces."""
+    graph_name: ClassVar[str | None] = None
+    """Name of its graphs, where several classes share one architecture."""
     remember_asks: ClassVar[bool] = True
     """Whether `remember` asks the chat model, where there is one."""
     Parameters: ClassVar[type[Parameters]] = Parameters
@@ -148,7 +150,7 @@ class Memory(ABC):
         self, verb: str, flow: Flow, input_schema: type, output_schema: type
     ) -> CompiledStateGraph[Any, Any, Any, Any]:
         return flow.graph(
-            name=f"{self.architecture}_{verb}",
+            name=f"{self.graph_name or self.architecture}_{verb}",
             input_schema=input_schema,
             output_schema=output_schema,
             context_schema=self.context_schema(),

@@ -46,6 +46,7 @@ class BufferMemory(ShortTermMemory):
         ```
     """
 
+    graph_name: ClassVar[str | None] = "buffer"
     Parameters: ClassVar[type[Parameters]] = BufferParameters
 
     def select(self, told: Told, params: BufferParameters) -> Split:
@@ -76,6 +77,7 @@ class WindowParameters(ShortTermParameters):
 class WindowMemory(ShortTermMemory):
     """The last `k` turns."""
 
+    graph_name: ClassVar[str | None] = "window"
     Parameters: ClassVar[type[Parameters]] = WindowParameters
 
     def select(self, told: Told, params: WindowParameters) -> Split:
@@ -111,6 +113,7 @@ class TokenBufferParameters(ShortTermParameters):
 class TokenBufferMemory(ShortTermMemory):
     """The newest turns within a budget of tokens."""
 
+    graph_name: ClassVar[str | None] = "token_buffer"
     Parameters: ClassVar[type[Parameters]] = TokenBufferParameters
 
     def select(self, told: Told, params: TokenBufferParameters) -> Split:

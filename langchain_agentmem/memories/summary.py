@@ -7,7 +7,7 @@ newest turns.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from langchain_agentmem.errors import ConfigurationError
@@ -44,6 +44,7 @@ class SummaryParameters(SummarizingParameters):
 class SummaryMemory(SummarizingMemory):
     """A running summary of all answered turns, and the open turn."""
 
+    graph_name: ClassVar[str | None] = "summary"
     Parameters: ClassVar[type[Any]] = SummaryParameters
 
     def overflow(self, told: Told, params: SummaryParameters) -> list[Unit]:
@@ -76,8 +77,12 @@ class SummaryBufferParameters(SummarizingParameters):
     }
 
     max_tokens: int = described(2000, "Most tokens of the view.")
-    trigger: Trigger | None = None
-    keep: int | Size | None = None
+    trigger: Trigger | None = field(
+        default=None, metadata={"description": "When to summarize: tokens, or another size."}
+    )
+    keep: int | Size | None = field(
+        default=None, metadata={"description": "The newest messages that stay: such a size."}
+    )
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
@@ -110,6 +115,7 @@ class SummaryBufferMemory(SummarizingMemory):
         ```
     """
 
+    graph_name: ClassVar[str | None] = "summary_buffer"
     Parameters: ClassVar[type[Any]] = SummaryBufferParameters
 
     def __init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - those of `ShortTermMemory`

@@ -1,172 +1,153 @@
 """The graphs on a real LangGraph development server, through the API that Studio uses."""
 
-import contextlib
 import importlib.util
 import json
-import os
-import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-import httpx
 import pytest
 
 if importlib.util.find_spec("langgraph_api") is None:
     pytest.skip("the extra 'studio' is not installed", allow_module_level=True)
 
-from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-ROOT = Path(__file__).parents[2]
-GRAPHS: list[str] = sorted(json.loads((ROOT / "langgraph.json").read_text("utf-8"))["graphs"])
+from langchain_agentmem import MemoryItem
+from tests.integration_tests.dev_server import GRAPHS
+
+Given: TypeAlias = Any
+"""What a run is given or gives; the SDK types it for no graph in particular."""
+
 FACT = "My sister Ingrid adopted a parrot called Pixel."
 QUESTION = "What is the name of my sister's parrot?"
+TALKS = [{"id": str(n), "messages": [{"role": "user", "content": f"Why {n}?"}]} for n in range(3)]
+MEMORIES = sorted(name.removesuffix("_recall") for name in GRAPHS if name.endswith("_recall"))
+OF_ONE_THREAD = {"buffer", "summary", "summary_buffer", "token_buffer", "window"}
+WRITTEN = {"listen", "keep_verbatim"}
+SHORT = {"view", "search_archive"}
 NODES = {
-    "a_mem_recall": {"search", "expand_links", "format"},
-    "a_mem_remember": {"construct", "find_neighbours", "evolve", "apply", "persist"},
+    "a_mem_recall": {"keyword_query", "search", "expand_links", "format"},
+    "a_mem_remember": {"construct", "find_neighbours", "evolve", "apply", "persist", *WRITTEN},
     "agent": {"recall:retrieve", "recall:assemble", "model", "tools", "remember:store_turns"},
-    "consolidate": {"load_messages", "remember:extract", "remember:apply", "report"},
+    "buffer_recall": SHORT,
+    "buffer_remember": {"archive", "release"},
+    "consolidate": {"load_messages", "remember:extract", "remember:apply", "collect", "report"},
+    "forget": {"select", "approve", "erase"},
+    "langmem_recall": {"search", "assemble"},
+    "langmem_remember": {"recall", "extract", "plan", "validate", "apply", *WRITTEN},
     "mem0_recall": {"search", "assemble"},
-    "mem0_remember": {"load_context", "extract", "retrieve", "decide", "validate", "apply"},
-    "prompt_optimizer": {"collect", "assign_credit", "propose", "guard", "evaluate", "decide"},
+    "mem0_remember": {"load_context", "extract", "retrieve", "decide", "apply", *WRITTEN},
+    "prompt_optimizer": {
+        *("collect", "assign_credit", "propose", "guard", "evaluate", "decide", "commit", "report")
+    },
     "rag_recall": {"retrieve", "add_neighbors", "assemble"},
     "rag_remember": {"split_turns", "store_turns"},
+    "summary_buffer_recall": SHORT,
+    "summary_buffer_remember": {"archive", "summarize", "release"},
+    "summary_recall": SHORT,
+    "summary_remember": {"archive", "summarize", "release"},
+    "token_buffer_recall": SHORT,
+    "token_buffer_remember": {"archive", "release"},
+    "window_recall": SHORT,
+    "window_remember": {"archive", "release"},
 }
-SETTINGS = {
-    "a_mem_recall": ("recall_k", 10),
-    "a_mem_remember": ("recall_k", 10),
-    "consolidate": ("top_k", 20),
-    "mem0_recall": ("top_k", 20),
-    "mem0_remember": ("top_k", 20),
-    "prompt_optimizer": ("max_calls", 20),
+UNSAID = {
+    "agent": {"recall", "recall:retrieve", "model", "remember", "remember:store_turns"},
+    "consolidate": {"load_messages", "remember", "remember:keep_verbatim", "report"},
+    "forget": {"select"},
+    "prompt_optimizer": {"collect", "assign_credit", "report"},
 }
+"""Steps that run without a model where these are not simply those of the drawing."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A running development server.
-
-    Attributes:
-        url: Where it listens.
-        process: Its process.
-        log: What it writes.
-    """
-
-    url: str
-    process: subprocess.Popen[bytes]
-    log: Path
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with contextlib.closing(socket.socket()) as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-def start(folder: Path) -> Server:
-    """Start a server in a folder and wait until it answers."""
-    port, log = free_port(), folder / "server.log"
-    command = [str(Path(sys.executable).parent / "langgraph"), "dev", "--no-browser", "--no-reload"]
-    environment = {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "HOME": str(folder),
-        "LANGGRAPH_CLI_NO_ANALYTICS": "1",
-        "AGENTMEM_DB": str(folder / "data" / "memory.sqlite"),
-    }
-    with log.open("ab") as file:
-        process = subprocess.Popen(
-            [*command, "--host", "127.0.0.1", "--port", str(port)],
-            cwd=folder,
-            env=environment,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-        )
-    server = Server(f"http://127.0.0.1:{port}", process, log)
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(httpx.TransportError):
-            if httpx.get(f"{server.url}/ok").status_code == httpx.codes.OK:
-                return server
-        time.sleep(0.2)
-    process.kill()
-    pytest.fail(log.read_text("utf-8", "replace"))
-
-
-def stop(server: Server, number: signal.Signals = signal.SIGTERM) -> None:
-    """End a server by its own process id."""
-    server.process.send_signal(number)
-    server.process.wait(timeout=30)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the configuration and the graphs, as a user's project has them."""
-    made = tmp_path_factory.mktemp("project")
-    shutil.copy(ROOT / "langgraph.json", made)
-    shutil.copytree(ROOT / "graphs", made / "graphs")
-    return made
-
-
-@pytest.fixture(scope="module")
-def server(folder: Path) -> Iterator[Server]:
-    """A server on the graphs, without any key."""
-    running = start(folder)
-    yield running
-    stop(running)
-
-
-@pytest.fixture
-async def client(server: Server) -> AsyncIterator[LangGraphClient]:
-    """A client of the server."""
-    async with get_client(url=server.url) as connected:
-        yield connected
-
-
-def said(text: str) -> Any:  # noqa: ANN401 - the server's input of any graph
+def said(text: str) -> Given:
     """Return one message of the user as a run's input."""
     return {"messages": [{"role": "user", "content": text}]}
 
 
+async def run(
+    client: LangGraphClient, graph: str, given: Given, thread: str | None, **more: Given
+) -> Given:
+    """Run a graph to its end or next interrupt, and return what it gives."""
+    return await client.runs.wait(thread, graph, input=given, raise_error=True, **more)
+
+
+async def new_thread(client: LangGraphClient) -> str:
+    """Return a thread that nobody has used."""
+    return str((await client.threads.create())["thread_id"])
+
+
 async def ask(client: LangGraphClient, text: str, user: str, **context: int) -> dict[str, Any]:
     """Run the agent once in a thread of its own and return its state."""
-    thread = await client.threads.create()
-    state = await client.runs.wait(
-        thread["thread_id"],
-        "agent",
-        input=said(text),
-        context={"user_id": user, **context},
-    )
+    thread = await new_thread(client)
+    state = await run(client, "agent", said(text), thread, context={"user_id": user, **context})
     assert isinstance(state, dict)
     return state
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+def undescribed(schema: Given) -> list[str]:
+    """Return the fields of a form that nothing is said about."""
+    return [name for name, field in schema["properties"].items() if not field.get("description")]
+
+
+@pytest.mark.parametrize("name", sorted(GRAPHS))
 async def test_each_graph_has_a_form_and_a_drawing(client: LangGraphClient, name: str) -> None:
-    """Every graph is listed, has all four schemas with descriptions, and shows its steps."""
+    """Every graph is listed and described, has forms that explain themselves, shows its steps."""
     (assistant,) = await client.assistants.search(graph_id=name)
+    assert (assistant["name"], assistant["description"]) == (name, GRAPHS[name]["description"])
     schemas = await client.assistants.get_schemas(assistant["assistant_id"])
-    for part in ("input_schema", "output_schema", "state_schema", "context_schema"):
-        assert schemas.get(part), part
-    fields = (schemas["context_schema"] or {})["properties"]
-    setting, default = SETTINGS.get(name, ("limit", 10))
-    assert {"user_id", "preset", setting} <= set(fields)
-    assert all(field.get("description") for field in fields.values())
-    assert fields[setting]["default"] == default
+    for part in ("input_schema", "output_schema", "context_schema"):
+        assert schemas[part], part
+        assert undescribed(schemas[part]) == []
+    assert schemas["state_schema"]
+    fields: Given = (schemas["context_schema"] or {})["properties"]
+    assert {"user_id", "preset"} <= set(fields)
+    assert all("default" in field for field in fields.values())
     drawing = await client.assistants.get_graph(assistant["assistant_id"], xray=True)
     assert NODES[name] <= {node["id"] for node in drawing["nodes"]}
-    assert (
-        await client.assistants.get_subgraphs(assistant["assistant_id"], recurse=True) is not None
+    below = await client.assistants.get_subgraphs(assistant["assistant_id"], recurse=True)
+    inside = {node.split(":")[0] for node in NODES[name] if ":" in node} - {"remember"}
+    assert inside <= set(below)
+
+
+@pytest.mark.parametrize("name", MEMORIES)
+async def test_each_memory_recalls_what_it_remembered(client: LangGraphClient, name: str) -> None:
+    """What one run stores another run finds, and no other user does."""
+    thread, context = await new_thread(client), {"user_id": f"user of {name}"}
+    await run(client, f"{name}_remember", said(FACT), thread, context=context)
+    asked = thread if name in OF_ONE_THREAD else None
+    found = await run(client, f"{name}_recall", said(QUESTION), asked, context=context)
+    assert "Pixel" in json.dumps(found)
+    other = {"user_id": "somebody else"}
+    assert "Pixel" not in json.dumps(
+        await run(client, f"{name}_recall", said(QUESTION), None, context=other)
     )
+
+
+@pytest.mark.parametrize("name", sorted(GRAPHS))
+async def test_each_graph_streams_its_steps(client: LangGraphClient, name: str) -> None:
+    """Every step is seen as it runs, those of a subgraph under the name of its node."""
+    given: Given = {"trajectories": TALKS} if name == "prompt_optimizer" else said("Good morning!")
+    given = {"everything": True} if name == "forget" else given
+    seen, debugged = set(), set()
+    async for part in client.runs.stream(
+        None,
+        name,
+        input=given,
+        context={"user_id": "cleo of " + name},
+        stream_mode=["updates", "debug", "custom"],
+        stream_subgraphs=True,
+    ):
+        kind, _, place = part.event.partition("|")
+        inside = f"{place.partition(':')[0]}:" if place else ""
+        if kind == "updates":
+            seen |= {inside + node for node in part.data}
+        elif kind == "debug":
+            debugged.add(inside + str(part.data["payload"].get("name")))
+    assert seen >= UNSAID.get(name, NODES[name] & WRITTEN)
+    assert seen
+    assert seen <= debugged
 
 
 async def test_the_agent_remembers_across_threads_and_not_across_users(
@@ -181,63 +162,79 @@ async def test_the_agent_remembers_across_threads_and_not_across_users(
     assert "Pixel" not in json.dumps(other)
 
 
-async def test_inner_steps_are_streamed(client: LangGraphClient) -> None:
-    """The steps of recall and remember are seen as they run, under their node's name."""
-    seen = set()
-    async for part in client.runs.stream(
-        None,
-        "agent",
-        input=said("Good morning!"),
-        context={"user_id": "cleo"},
-        stream_mode=["updates", "custom"],
-        stream_subgraphs=True,
-    ):
-        kind, _, namespace = part.event.partition("|")
-        seen.add((kind, namespace.partition(":")[0]))
-    assert {("updates", "recall"), ("updates", "remember"), ("custom", "")} <= seen
-
-
-async def test_time_travel(client: LangGraphClient) -> None:
-    """The history of a thread can be read, and a run continued from an earlier point."""
-    thread = (await client.threads.create())["thread_id"]
-    given: dict[str, Any] = {
-        "input": said("I play chess."),
-        "context": {"user_id": "dora"},
-    }
-    await client.runs.wait(thread, "agent", interrupt_before=["remember"], **given)
+@pytest.mark.parametrize(
+    ("graph", "step"),
+    [("rag_remember", "store_turns"), ("mem0_remember", "keep_verbatim"), ("agent", "model")],
+)
+async def test_a_run_goes_on_from_a_breakpoint(
+    client: LangGraphClient, graph: str, step: str
+) -> None:
+    """A run stops before a step of a memory, and goes on as if it had not."""
+    thread, context = await new_thread(client), {"user_id": f"user of {step}"}
+    await run(client, graph, said(FACT), thread, context=context, interrupt_before=[step])
     paused = await client.threads.get_state(thread)
-    assert paused["next"] == ["remember"]
-    await client.runs.wait(thread, "agent", context={"user_id": "dora"})
+    assert paused["next"] == [step]
+    await run(client, graph, None, thread, context=context)
+    found = await client.store.search_items(("memories", context["user_id"]), query="parrot")
+    assert FACT in [item["value"]["content"] for item in found["items"]]
+
+
+async def test_a_thread_can_be_forked(client: LangGraphClient) -> None:
+    """From an earlier point, with another question, a second branch gets another answer."""
+    context = {"user_id": "dora"}
+    await ask(client, "My boat is called Albatross.", "dora")
+    await ask(client, "My bike is called Comet.", "dora")
+    thread = await new_thread(client)
+    await run(client, "agent", said("What is my boat called?"), thread, context=context)
     history = await client.threads.get_history(thread)
-    point = next(each for each in history if each["next"] == ["model"])
-    again = await client.runs.wait(
-        thread, "agent", checkpoint=point["checkpoint"], context={"user_id": "dora"}
+    point = next(each for each in history if each["next"] == ["recall"])
+    values: Given = point["values"]
+    (message,) = values["messages"]
+    forked = await client.threads.update_state(
+        thread,
+        {"messages": [{**message, "content": "What is my bike called?"}]},
+        checkpoint=point["checkpoint"],
+        as_node="__start__",
     )
-    assert isinstance(again, dict)
-    assert [message["type"] for message in again["messages"]] == ["human", "ai"]
+    answer: Given = await run(
+        client,
+        "agent",
+        None,
+        thread,
+        checkpoint=forked["checkpoint"],
+        context={**context, "limit": 1},
+    )
+    assert [each["type"] for each in answer["messages"]] == ["human", "ai"]
+    assert "Comet" in answer["messages"][-1]["content"]
+    assert len(await client.threads.get_history(thread)) > len(history)
+
+
+async def test_forgetting_waits_for_a_person(client: LangGraphClient) -> None:
+    """The run stops with what would be erased; accepted, it is gone for the agent too."""
+    await ask(client, FACT, "emil")
+    thread, context = await new_thread(client), {"user_id": "emil"}
+    await run(client, "forget", {"everything": True}, thread, context=context)
+    (task,) = (await client.threads.get_state(thread))["tasks"]
+    assert task["interrupts"][0]["value"]["count"] > 0
+    assert "Pixel" not in json.dumps(task)
+    assert "Pixel" in json.dumps(await ask(client, QUESTION, "emil"))
+    await run(client, "forget", None, thread, context=context, command={"resume": "accept"})
+    assert "Pixel" not in json.dumps(await ask(client, QUESTION, "emil"))
 
 
 async def test_the_store_is_open_to_its_api(client: LangGraphClient) -> None:
-    """What a graph wrote can be listed, read and searched through the server."""
+    """What a graph wrote can be listed, read and searched; what the API writes is recalled."""
     await ask(client, "My boat is moored at Sandvika.", "erik")
-    found = await client.store.search_items(("memories", "erik", "rag", "turns"), query="boat")
-    assert found["items"][0]["value"]["content"] == "My boat is moored at Sandvika."
+    home = ("memories", "erik", "rag", "turns")
+    found = await client.store.search_items(home, query="boat")
+    (item,) = [each for each in found["items"] if "Sandvika" in each["value"]["content"]]
+    assert MemoryItem.from_value(item["value"]).content == "My boat is moored at Sandvika."
     names = await client.store.list_namespaces(prefix=["memories", "erik"])
-    assert ["memories", "erik", "rag", "turns"] in names["namespaces"]
-
-
-async def test_memories_survive_a_killed_server(folder: Path) -> None:
-    """After SIGKILL a new server on the same file recalls, and no log holds an error."""
-    first = start(folder)
-    async with get_client(url=first.url) as client:
-        await ask(client, "The spare key lies under the third flower pot.", "finn")
-    stop(first, signal.SIGKILL)
-    second = start(folder)
-    try:
-        async with get_client(url=second.url) as client:
-            state = await ask(client, "Where is the spare key?", "finn")
-    finally:
-        stop(second)
-    assert "under the third flower pot" in state["messages"][-1]["content"]
-    log = second.log.read_text("utf-8", "replace")
-    assert not [line for line in log.splitlines() if "BlockingError" in line or "[error" in line]
+    assert list(home) in names["namespaces"]
+    await client.store.put_item(("memories", "erik"), "1", {"content": "The boat is green."})
+    one: Given = await client.store.get_item(("memories", "erik"), "1")
+    assert one["value"] == {"content": "The boat is green."}
+    assert "is green" in json.dumps((await ask(client, "Which color is it?", "erik"))["memories"])
+    await client.store.delete_item(("memories", "erik"), "1")
+    left = await client.store.search_items(("memories", "erik"), query="green")
+    assert "is green" not in json.dumps(left["items"])

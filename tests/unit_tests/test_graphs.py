@@ -1,6 +1,9 @@
 """The graphs that Studio opens: importing them leaves no trace, and their forms are full."""
 
+import ast
+import dataclasses
 import importlib
+import inspect
 import json
 import os
 import subprocess
@@ -9,29 +12,49 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.store.memory import InMemoryStore
+
+from langchain_agentmem import memories
+from langchain_agentmem.memories import Mem0, Memory, RAGMemory
+from langchain_agentmem.parameters import Parameters
+from langchain_agentmem.prompt_optimizer import OptimizerParameters
 
 ROOT = Path(__file__).parents[2]
 CONFIG = json.loads((ROOT / "langgraph.json").read_text("utf-8"))
-GRAPHS: dict[str, str] = CONFIG["graphs"]
-FORMS = {
-    "a_mem_recall": ("messages", "recall_k"),
-    "a_mem_remember": ("messages", "recall_k"),
-    "consolidate": ("messages", "top_k"),
-    "mem0_recall": ("messages", "top_k"),
-    "mem0_remember": ("messages", "top_k"),
-    "prompt_optimizer": ("trajectories", "max_calls"),
+GRAPHS: dict[str, str] = {name: each["path"] for name, each in CONFIG["graphs"].items()}
+MODULES = sorted(file.stem for file in (ROOT / "graphs").glob("*.py"))
+GIVEN = {"prompt_optimizer": "trajectories", "forget": "keys"}
+DEFAULTS: dict[str, Parameters] = {
+    "agent": RAGMemory.Parameters(),
+    "consolidate": Mem0.Parameters(),
+    "prompt_optimizer": OptimizerParameters(),
 }
 
 
-@pytest.fixture(params=sorted(GRAPHS))
-def graph(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN401 - a compiled graph
-    """Each graph of `langgraph.json`, as the server loads it."""
+def _module(name: str) -> Any:  # noqa: ANN401 - a module of our own
+    path = GRAPHS[name].partition(":")[0]
+    return importlib.import_module(path.removeprefix("./").removesuffix(".py").replace("/", "."))
+
+
+@pytest.fixture(autouse=True)
+def _as_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Import from the project's folder, without any model."""
     monkeypatch.delenv("AGENTMEM_MODEL", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    path, _, name = GRAPHS[request.param].partition(":")
     monkeypatch.syspath_prepend(str(ROOT))
-    module = importlib.import_module(path.removeprefix("./").removesuffix(".py").replace("/", "."))
-    return getattr(module, name)
+
+
+@pytest.fixture(params=sorted(GRAPHS))
+def name(request: pytest.FixtureRequest) -> str:
+    """Each name of `langgraph.json`."""
+    return str(request.param)
+
+
+@pytest.fixture
+def graph(name: str) -> Any:  # noqa: ANN401 - a compiled graph
+    """Each graph of `langgraph.json`, as the server loads it."""
+    return getattr(_module(name), GRAPHS[name].partition(":")[2])
 
 
 def test_graphs_have_neither_store_nor_checkpointer(graph: Any) -> None:  # noqa: ANN401 - a compiled graph
@@ -40,29 +63,107 @@ def test_graphs_have_neither_store_nor_checkpointer(graph: Any) -> None:  # noqa
     assert graph.checkpointer is None
 
 
-def test_graphs_have_schemas_with_descriptions(graph: Any) -> None:  # noqa: ANN401 - a compiled graph
-    """Studio has a form for input and context, each context field with a description."""
-    given, setting = FORMS.get(graph.name, ("messages", "limit"))
-    assert given in graph.get_input_jsonschema()["properties"]
-    context = graph.get_context_jsonschema()["properties"]
-    assert {"user_id", "preset", setting} <= set(context)
-    assert all(field.get("description") for field in context.values())
+def test_a_graph_has_the_name_it_is_listed_under(name: str, graph: Any) -> None:  # noqa: ANN401 - a compiled graph
+    """Studio shows the graph's own name, which tells it from all others."""
+    assert graph.name == name
+    assert CONFIG["graphs"][name]["description"].endswith(".")
 
 
-def test_drawings_are_the_same_each_time(graph: Any) -> None:  # noqa: ANN401 - a compiled graph
-    """Drawing twice gives the same graph."""
-    assert graph.get_graph(xray=True).to_json() == graph.get_graph(xray=True).to_json()
+def test_every_field_of_a_form_is_described(name: str, graph: Any) -> None:  # noqa: ANN401 - a compiled graph
+    """Studio has forms for input, output and context, each field with a description."""
+    forms = (
+        graph.get_input_jsonschema(),
+        graph.get_output_jsonschema(),
+        graph.get_context_jsonschema(),
+    )
+    assert GIVEN.get(name, "messages") in forms[0]["properties"]
+    for form in forms:
+        fields = form["properties"].items()
+        assert [key for key, field in fields if not field.get("description")] == []
+        assert "Attributes:" not in form.get("description", "")
+
+
+def test_defaults_of_a_form_are_the_constructors(name: str, graph: Any) -> None:  # noqa: ANN401 - a compiled graph
+    """What Studio shows as defaults is what a memory made without arguments has."""
+    shown = graph.get_context_jsonschema()["properties"]
+    assert shown["preset"]["default"] == "default"
+    assert {"default"} <= set(shown["preset"].get("enum") or [shown["preset"]["const"]])
+    assert shown["user_id"]["default"] is None
+    parameters = DEFAULTS.get(name) or type(_module(name).memory).Parameters()
+    for each in dataclasses.fields(parameters):
+        if each.name in shown:
+            value = getattr(parameters, each.name)
+            assert shown[each.name]["default"] == value, each.name
+    assert len(shown) > 2
+
+
+def test_drawings_are_the_same_each_time(name: str, graph: Any) -> None:  # noqa: ANN401 - a compiled graph
+    """The server draws a graph again and again, and twenty graphs built alike are drawn alike."""
+    drawn = graph.get_graph(xray=True).to_json()
+    build = getattr(
+        getattr(_module(name), "memory", None), f"{name.rpartition('_')[2]}_graph", None
+    )
+    for _ in range(20):
+        again = build() if build else graph
+        assert again.get_graph(xray=True).to_json() == drawn
+
+
+def test_every_memory_opens_in_studio() -> None:
+    """Recall and remember of every published memory are in `langgraph.json`."""
+    published = {
+        each
+        for each in map(memories.__dict__.get, memories.__all__)
+        if inspect.isclass(each) and issubclass(each, Memory) and not inspect.isabstract(each)
+    }
+    shown = {verb: set[type]() for verb in ("recall", "remember")}
+    for name in GRAPHS:
+        verb = name.rpartition("_")[2]
+        if verb in shown:
+            shown[verb].add(type(_module(name).memory))
+    assert published <= shown["recall"]
+    assert published <= shown["remember"]
+
+
+def test_graph_runs_in_a_graph_that_shares_only_messages(name: str, graph: Any) -> None:  # noqa: ANN401 - a compiled graph
+    """Added to a graph with a state of the user's own, a graph takes part with `messages`."""
+    if name in GIVEN:
+        pytest.skip("takes no messages")
+    builder: StateGraph[Any, Any, Any, Any] = StateGraph(MessagesState)
+    builder.add_node("memory", graph)
+    builder.add_edge(START, "memory")
+    done = builder.compile(store=InMemoryStore()).invoke(
+        {"messages": [("user", "I play chess.")]}, {"configurable": {"user_id": "ann"}}
+    )
+    assert done["messages"][0].text == "I play chess."
+
+
+def test_no_code_for_studio_brings_its_own_store_or_checkpointer() -> None:
+    """No graph is compiled with one, and no state is a `typing.TypedDict`, which has no schema."""
+    rooms = ("memories", "surfaces", "consolidation", "prompt_optimizer", "steps")
+    for folder in ("graphs", *(f"langchain_agentmem/{room}" for room in rooms)):
+        for file in (ROOT / folder).rglob("*.py"):
+            for each in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute):
+                    named = {argument.arg for argument in each.keywords}
+                    assert each.func.attr != "compile" or not named & {"store", "checkpointer"}, (
+                        file
+                    )
+                if isinstance(each, ast.ImportFrom) and each.module == "typing":
+                    assert "TypedDict" not in [name.name for name in each.names], file
 
 
 def test_importing_makes_no_file_and_reads_no_network(tmp_path: Path) -> None:
-    """Every module of `graphs/` loads with no environment, no network and no trace."""
+    """Every module of `graphs/` loads with no environment, no network and no trace, in time."""
     code = (
-        "import socket, sys, threading\n"
+        "import socket, sys, threading, time\n"
         "def refuse(*_, **__): raise AssertionError('network')\n"
         "socket.socket.connect = refuse\n"
         f"sys.path.insert(0, {str(ROOT)!r})\n"
-        "import graphs.a_mem, graphs.agent, graphs.consolidate, graphs.mem0\n"
-        "import graphs.prompt_optimizer, graphs.rag, graphs.store\n"
+        "import langchain_agentmem.memories, langchain_agentmem.surfaces.agent\n"
+        f"for name in {MODULES}:\n"
+        "    begun = time.process_time()\n"
+        "    __import__(f'graphs.{name}')\n"
+        "    assert time.process_time() - begun < 3, name\n"
         "assert threading.active_count() == 1, threading.enumerate()\n"
     )
     environment = {
@@ -85,7 +186,6 @@ async def test_the_store_is_made_when_it_is_entered(
 ) -> None:
     """The file of `AGENTMEM_DB` appears at first use, with its folder, and may be opened twice."""
     monkeypatch.setenv("AGENTMEM_DB", str(tmp_path / "new" / "memory.sqlite"))
-    monkeypatch.syspath_prepend(str(ROOT))
     make = importlib.import_module("graphs.store").store
     async with make() as first, make() as second:
         await first.aput(("memories", "ann"), "1", {"content": "I play the cello."})
