@@ -93,6 +93,7 @@ class HierarchicalSummaryMemory(SummarizingMemory):
         ```
     """
 
+    graph_name: ClassVar[str | None] = "hierarchical_summary"
     Parameters: ClassVar[type[Any]] = HierarchicalParameters
 
     # --- what it decides -------------------------------------------------------------------------

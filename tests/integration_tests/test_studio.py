@@ -20,8 +20,15 @@ Given: TypeAlias = Any
 FACT = "My sister Ingrid adopted a parrot called Pixel."
 QUESTION = "What is the name of my sister's parrot?"
 TALKS = [{"id": str(n), "messages": [{"role": "user", "content": f"Why {n}?"}]} for n in range(3)]
-MEMORIES = sorted(name.removesuffix("_recall") for name in GRAPHS if name.endswith("_recall"))
-OF_ONE_THREAD = {"buffer", "summary", "summary_buffer", "token_buffer", "window"}
+MEMORIES = sorted(name.removesuffix("_remember") for name in GRAPHS if name.endswith("_remember"))
+OF_ONE_THREAD = {
+    "buffer",
+    "hierarchical_summary",
+    "summary",
+    "summary_buffer",
+    "token_buffer",
+    "window",
+}
 WRITTEN = {"listen", "keep_verbatim"}
 SHORT = {"view", "search_archive"}
 NODES = {
@@ -32,6 +39,8 @@ NODES = {
     "buffer_remember": {"archive", "release"},
     "consolidate": {"load_messages", "remember:extract", "remember:apply", "collect", "report"},
     "forget": {"select", "approve", "erase"},
+    "hierarchical_summary_recall": {"recall_tree", *SHORT},
+    "hierarchical_summary_remember": {"archive", "summarize", "release"},
     "langmem_recall": {"search", "assemble"},
     "langmem_remember": {"recall", "extract", "plan", "validate", "apply", *WRITTEN},
     "mem0_recall": {"search", "assemble"},
@@ -49,6 +58,7 @@ NODES = {
     "token_buffer_remember": {"archive", "release"},
     "window_recall": SHORT,
     "window_remember": {"archive", "release"},
+    "working_recall": {"recall", "keep", "assemble"},
 }
 UNSAID = {
     "agent": {"recall", "recall:retrieve", "model", "remember", "remember:store_turns"},
