@@ -9,7 +9,7 @@ UV_COMPILE = $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --gen
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help demo test integration_tests lint type format bench bench_stores survival docs_check lowest locks clean
+.PHONY: help demo test integration_tests lint type format bench bench_stores survival docs_check studio drawings lowest locks clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z_]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -37,6 +37,12 @@ format: $(VENV)/dev.stamp ## Format the code and repair what the linter can.
 
 docs_check: $(VENV)/dev.stamp ## Run the code blocks of the documentation.
 	$(BIN)/python -m pytest -n 0 tests/unit_tests/test_docs.py
+
+studio: $(VENV)/integration.stamp ## Open the graphs in LangGraph Studio, without a key; ARGS=... passes options.
+	LANGGRAPH_CLI_NO_ANALYTICS=1 $(BIN)/langgraph dev $(ARGS)
+
+drawings: $(VENV)/dev.stamp ## Draw the graphs into the documentation anew.
+	$(BIN)/python scripts/drawings.py
 
 bench: $(VENV)/dev.stamp ## Measure what each surface costs; with DATA=folder, recall on data of yours.
 	$(BIN)/python benchmarks/$(if $(DATA),rag_memory.py $(DATA),surfaces.py) $(ARGS)

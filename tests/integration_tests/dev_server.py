@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import httpx
 import pytest
 
 ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
 GRAPHS: dict[str, dict[str, str]] = json.loads((ROOT / "langgraph.json").read_text("utf-8"))[
     "graphs"
 ]
@@ -60,12 +62,22 @@ def project(folder: Path) -> Path:
     return folder
 
 
-def start(folder: Path) -> Server:
-    """Start a server in a folder, without any key, and wait until it answers."""
+def plain(options: str) -> list[str]:
+    """Return the command that starts a server."""
+    return [str(BIN / "langgraph"), "dev", *options.split()]
+
+
+def start(folder: Path, command: Callable[[str], list[str]] = plain) -> Server:
+    """Start a server in a folder, without any key, and wait until it answers.
+
+    Args:
+        folder: The project.
+        command: Gives the command for the server's options.
+    """
     port, log = free_port(), folder / "server.log"
-    command = [str(Path(sys.executable).parent / "langgraph"), "dev", "--no-browser", "--no-reload"]
+    options = f"--no-browser --no-reload --host 127.0.0.1 --port {port}"
     environment = {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(folder),
         "LANGGRAPH_CLI_NO_ANALYTICS": "1",
         "AGENTMEM_DB": str(folder / "data" / "memory.sqlite"),
@@ -76,8 +88,9 @@ def start(folder: Path) -> Server:
     begun = time.monotonic()
     with log.open("ab") as file:
         process = subprocess.Popen(
-            [*command, "--host", "127.0.0.1", "--port", str(port)],
+            command(options),
             cwd=folder,
+            start_new_session=True,
             env=environment,
             stdout=file,
             stderr=subprocess.STDOUT,
@@ -88,11 +101,11 @@ def start(folder: Path) -> Server:
             if httpx.get(f"{url}/ok").status_code == httpx.codes.OK:
                 return Server(url, process, log, time.monotonic() - begun)
         time.sleep(0.1)
-    process.kill()
+    os.killpg(process.pid, signal.SIGKILL)
     pytest.fail(log.read_text("utf-8", "replace"))
 
 
 def stop(server: Server, number: signal.Signals = signal.SIGTERM) -> None:
-    """End a server by its own process id."""
-    server.process.send_signal(number)
+    """End a server with what it has started, by its own process group."""
+    os.killpg(server.process.pid, number)
     server.process.wait(timeout=30)

@@ -1,7 +1,10 @@
-"""Consolidation in the background of a development server, and what a restart leaves."""
+"""A development server's background runs, how it is started, and what a restart leaves."""
 
 import asyncio
 import importlib.util
+import re
+import shlex
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -14,7 +17,7 @@ if importlib.util.find_spec("langgraph_api") is None:
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-from tests.integration_tests.dev_server import project, start, stop
+from tests.integration_tests.dev_server import BIN, GRAPHS, ROOT, project, start, stop
 from tests.integration_tests.test_studio import Given, ask
 
 START_SECONDS = 15.0
@@ -89,3 +92,32 @@ async def test_memories_survive_a_killed_server(tmp_path: Path) -> None:
     assert "under the third flower pot" in state["messages"][-1]["content"]
     assert second.complaints() == []
     assert min(first.seconds, second.seconds) < START_SECONDS
+
+
+def documented() -> list[str]:
+    """Return the command of the README's section about Studio."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    section = text.partition("## LangGraph Studio")[2].partition("\n## ")[0]
+    (command,) = re.findall(r"```bash\n(.*?)\n```", section, re.DOTALL)
+    return shlex.split(command)
+
+
+async def test_the_readmes_command_opens_studio(tmp_path: Path) -> None:
+    """What the README says to type starts the server, with every graph."""
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+
+    def command(options: str) -> list[str]:
+        program, *words = documented()
+        installed = ["-o", ".venv/integration.stamp", f"BIN={BIN}"]
+        return [program, *installed, *words, f"ARGS={options}"]
+
+    folder = project(tmp_path)
+    shutil.copy(ROOT / "Makefile", folder)
+    running = start(folder, command)
+    try:
+        async with get_client(url=running.url) as client:
+            found = await client.assistants.search(limit=1000)
+    finally:
+        stop(running)
+    assert {each["graph_id"] for each in found} == set(GRAPHS)
