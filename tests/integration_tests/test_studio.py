@@ -42,7 +42,7 @@ NODES = {
     "hierarchical_summary_recall": {"recall_tree", *SHORT},
     "hierarchical_summary_remember": {"archive", "summarize", "release"},
     "langmem_recall": {"search", "assemble"},
-    "langmem_remember": {"recall", "extract", "plan", "validate", "apply", *WRITTEN},
+    "langmem_remember": {"query", "recall", "extract", "validate", "phase", "apply", *WRITTEN},
     "mem0_recall": {"search", "assemble"},
     "mem0_remember": {"load_context", "extract", "retrieve", "decide", "apply", *WRITTEN},
     "prompt_optimizer": {
