@@ -25,7 +25,11 @@ def imported(memory: RAGMemory, scope: Scope) -> dict[str, dict[str, str]]:
                 turn.content,
                 id=turn.key,
                 name=turn.speaker,
-                additional_kwargs={"observed_at": turn.observed_at, "session": turn.session},
+                additional_kwargs={
+                    "observed_at": turn.observed_at,
+                    "session": turn.session,
+                    "title": turn.title,
+                },
             )
             for turn in scope.turns
         ],

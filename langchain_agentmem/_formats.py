@@ -24,6 +24,7 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "speaker": ("speaker", "name"),
     "content": ("content", "text", "message"),
     "time": ("time", "timestamp", "created_at", "create_time", "date", "observed_at"),
+    "title": ("title",),
     "id": ("id",),
 }
 """The fields of our JSONL, each with the names it is read under; the first that is there counts."""

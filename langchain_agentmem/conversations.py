@@ -7,6 +7,8 @@
  "content": "I moved to Oslo.", "time": "2026-03-01T09:30:00Z", "id": "m1"}
 ```
 
+A document may also have a `title`, so that another document which names it leads to it.
+
 Names that other programs use are read too (`NAMES` in `_formats`), e.g. `timestamp` for `time` and
 `thread_id` for `thread`. Other fields are ignored, and their names reported.
 
@@ -199,10 +201,12 @@ def _turn(
         return None
     unnamed = (thread, str(position), name or message.type, text)
     message.id = _label(fields, "id") or str(uuid.uuid5(_IDS, "\x1f".join(unnamed)))
-    when, session = _time(fields), _label(fields, "session")
-    message.additional_kwargs = {
-        key: value for key, value in (("observed_at", when), ("session", session)) if value
+    told = {
+        "observed_at": _time(fields),
+        "session": _label(fields, "session"),
+        "title": _label(fields, "title"),
     }
+    message.additional_kwargs = {name: value for name, value in told.items() if value}
     return ImportedTurn(user=user, thread=thread, message=message)
 
 

@@ -118,6 +118,12 @@ def session_of(message: BaseMessage) -> str | None:
     return str(given) if given else None
 
 
+def title_of(message: BaseMessage) -> str:
+    """Return the title of the document a message holds: `title` of its `additional_kwargs`."""
+    given = message.additional_kwargs.get("title")
+    return given if isinstance(given, str) else ""
+
+
 def last_human_text(messages: Iterable[MessageLikeRepresentation]) -> str:
     """Return the text of the last message of the user; empty if there is none."""
     spoken = [each for each in to_messages(list(messages)) if each.type == "human"]

@@ -142,13 +142,14 @@ def _spoken(line: Line, user: str, sessions: dict[str, str]) -> Line:
     memory = StoredMemory.from_dict(line)
     if memory.item.kind in RECORD_KINDS:
         return line
-    when = memory.observed_at or memory.created_at
+    when, title = memory.observed_at or memory.created_at, memory.metadata.get("title")
     spoken = {
         "user": user,
         "thread": turns.thread_of(memory),
         "session": sessions.get(turns.session_key(memory) or ""),
         "speaker": memory.item.attributed_to,
         "content": memory.text,
+        "title": title if isinstance(title, str) else None,
         "time": to_timestamp(when) if when else None,
         "id": next(iter(memory.item.source_message_ids), memory.key),
     }

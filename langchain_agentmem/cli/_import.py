@@ -33,6 +33,7 @@ fields of a JSON line (only content must be there; other names that are read in 
   speaker  who said it (name)
   time     ISO 8601 or seconds since 1970
            (timestamp, created_at, create_time, date, observed_at)
+  title    of a document, so that others which name it lead to it
   id       makes the turn recognizable when it is imported again
 
 A --user that is given owns all turns, whatever the files say. Without it the files name the users,

@@ -19,6 +19,18 @@ _ENGLISH_STOP_WORDS: Final = """
 ENGLISH_STOP_WORDS: Final = frozenset(_ENGLISH_STOP_WORDS.split())
 """Function and question words: they say how something is asked, not what it is about."""
 
+_ENGLISH_TIME_WORDS: Final = """
+    yesterday today tonight tomorrow ago last next recently soon morning evening
+    day days week weeks weekend month months year years
+    monday tuesday wednesday thursday friday saturday sunday
+    january february march april june july august september october november december
+"""
+
+ENGLISH_TIME_WORDS: Final = frozenset(_ENGLISH_TIME_WORDS.split()).union(
+    map(str, range(1900, 2100))
+)
+"""Words that say when, years among them; `may` mostly is no month."""
+
 _CJK_STOP_WORDS: Final = """
     什么时候 什么样 什么 怎么样 怎么 哪里 哪儿 哪个 哪位 哪 多少 请问 是不是 到底 来着
     的 了 啥 那 这 吗 呢 呀 啊 吧 嘛 何ですか ですか ますか

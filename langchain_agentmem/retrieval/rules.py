@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from langchain_agentmem.retrieval._words import ENGLISH_TIME_WORDS
 from langchain_agentmem.retrieval.text import fold, words
 
 USER_SPEAKERS: Final = frozenset({"user", "human", "me", "用户", "ユーザー"})
@@ -24,11 +25,6 @@ _ASKS_WHEN: Final = {
     "zh": re.compile("什么时候|什么时间|何时|几点|几号|几月|哪天|哪年|哪一天|哪一年|多久以前"),
     "ja": re.compile("いつ|何時|何日|何月|何年"),
 }
-_TIME_WORDS: Final = frozenset(  # May is left out: it mostly is no month
-    "yesterday today tonight tomorrow ago last next recently soon week weeks weekend month months "
-    "year years day days morning evening monday tuesday wednesday thursday friday saturday sunday "
-    "january february march april june july august september october november december".split()
-).union(map(str, range(1900, 2100)))
 _UNSPACED_TIME: Final = {
     "zh": "昨天|今天|明天|前天|后天|[上下本]周|周末|星期.|周[一二三四五六日]|去年|今年|明年"
     "|[上下]个月|最近|刚才|\\d+[月日号点]",
@@ -112,7 +108,7 @@ def asks_when(query: str) -> bool:
 
 def time_share(content: str) -> float:
     """Return how much a turn speaks of time, `min(time words, 2) / 2`."""
-    found = sum(map(_TIME_WORDS.__contains__, words(content)))
+    found = sum(map(ENGLISH_TIME_WORDS.__contains__, words(content)))
     if not content.isascii():
         found += len(_ANY_UNSPACED_TIME.findall(fold(content)))
     return min(found, _MAX_TIME_WORDS) / _MAX_TIME_WORDS

@@ -46,6 +46,10 @@ _ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u06
 
 _UNSTEMMED: Final = 2  # Porter would leave nothing of `s` and make `is` an `i`
 
+_HEADING_LOOKS_AT: Final = 1_000
+_WORDS_OF_HEADING: Final = 10
+_CLOSING: Final = frozenset(".,:;!?\u2026\u3002\uff0c\uff1a\uff1b\uff01\uff1f")
+
 _local = threading.local()
 
 
@@ -163,6 +167,23 @@ def index_text(
     day = f"{moment.day} {ENGLISH_MONTHS[moment.month - 1]} {moment.year} " if moment else ""
     name = f"{speaker}: " if speaker else ""
     return f"{day}{name}{content}"
+
+
+def heading(content: str) -> str:
+    """Return the first line of a text where it stands over the rest like a title.
+
+    Args:
+        content: The raw text.
+
+    Returns:
+        The line if it has at most ten words and no closing punctuation and more follows it on
+        the next lines; else an empty string.
+    """
+    first, _, rest = content[:_HEADING_LOOKS_AT].partition("\n")
+    title = first.strip().lstrip("#").strip()
+    if not title or title[-1] in _CLOSING or len(title) >= len(rest.strip()):
+        return ""
+    return title if len(words(title)) <= _WORDS_OF_HEADING else ""
 
 
 def latin_share(text: str) -> float:

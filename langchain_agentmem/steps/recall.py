@@ -19,7 +19,7 @@ from langchain_agentmem.retrieval.context import Candidate, Session
 from langchain_agentmem.retrieval.fusion import normalize_dense, normalize_max
 from langchain_agentmem.retrieval.lexical import LexicalIndex
 from langchain_agentmem.retrieval.rank import Ranked, Weights, rank
-from langchain_agentmem.retrieval.text import query_terms, terms
+from langchain_agentmem.retrieval.text import heading, query_terms, terms
 from langchain_agentmem.scopes import SEPARATOR, closed
 from langchain_agentmem.steps.effects import (
     Emit,
@@ -165,7 +165,7 @@ def _candidates(query: str, pools: Sequence[Pool]) -> list[Candidate]:
             observed_at=when_said(each),
             lexical=words,
             dense=similarity,
-            title=str(each.metadata.get("title", "")),
+            title=str(each.metadata.get("title") or heading(each.text)),
         )
         for each, words, similarity in zip(
             found, normalize_max(np.array(lexical)).tolist(), dense.tolist(), strict=True

@@ -32,6 +32,7 @@ from langchain_agentmem.messages import (
     speaker_of,
     text_of,
     time_of,
+    title_of,
 )
 from langchain_agentmem.rendering import without_rendered
 from langchain_agentmem.retrieval.context import Session
@@ -86,6 +87,7 @@ class Turn:
         speaker: Who said it.
         content: The words, unchanged.
         observed_at: When.
+        title: Of a document; what is said in a conversation has none.
     """
 
     message_id: str
@@ -94,6 +96,7 @@ class Turn:
     speaker: str
     content: str
     observed_at: datetime
+    title: str = ""
 
     @classmethod
     def of(cls, message: BaseMessage, position: int, thread: str, now: datetime) -> Self | None:
@@ -108,7 +111,7 @@ class Turn:
         text, speaker = without_rendered(text_of(message)), speaker_of(message)
         if speaker is None or not text.strip():
             return None
-        check_unicode(text)
+        check_unicode(text + title_of(message))
         at = time_of(message) or now
         session = session_of(message) or to_timestamp(at)[:10]
         unnamed = _name(thread, session, to_timestamp(at), str(position), speaker, text)
@@ -119,12 +122,15 @@ class Turn:
             speaker=speaker,
             content=text,
             observed_at=at,
+            title=title_of(message),
         )
 
     @property
     def search_text(self) -> str:
-        """The indexed text: day, speaker, words."""
-        return index_text(self.content, self.speaker, self.observed_at)
+        """The indexed text: day, speaker, title where the words do not begin with it, words."""
+        untitled = self.title and not self.content.startswith(self.title)
+        content = f"{self.title}\n{self.content}" if untitled else self.content
+        return index_text(content, self.speaker, self.observed_at)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON for graph state."""
@@ -135,6 +141,7 @@ class Turn:
             "speaker": self.speaker,
             "content": self.content,
             "observed_at": to_timestamp(self.observed_at),
+            "title": self.title,
         }
 
     @classmethod
@@ -206,7 +213,7 @@ def _item(log: Log, turn: Turn) -> MemoryItem:
         memory_type="episodic",
         content=turn.content,
         search_text=turn.search_text,
-        metadata={_OWN: own},
+        metadata={"title": turn.title, _OWN: own} if turn.title else {_OWN: own},
         observed_at=turn.observed_at,
         source_message_ids=(turn.message_id,),
         attributed_to=turn.speaker,

@@ -101,6 +101,16 @@ def test_an_export_can_be_imported_for_another_user(filled: Agentmem, tmp_path: 
     assert filled("inspect", "--user", "ann", "--json").json["total"] == 3
 
 
+def test_titles_survive_import_and_export(agentmem: Agentmem, tmp_path: Path) -> None:
+    """A document's title is read, and written again."""
+    path, export = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    path.write_text('{"content": "A state.", "title": "Iowa", "user": "ann"}\n', "utf-8")
+    agentmem("import", path)
+    agentmem("export", "--user", "ann", "-o", export)
+    lines = map(json.loads, export.read_text("utf-8").splitlines())
+    assert [line["title"] for line in lines if "title" in line] == ["Iowa"]
+
+
 def test_unknown_fields_are_reported_by_name(agentmem: Agentmem, tmp_path: Path) -> None:
     """A field that is not read is named once, without what it holds."""
     path = tmp_path / "a.jsonl"

@@ -316,6 +316,27 @@ def test_neighbors_come_with_their_hit(make: Make) -> None:
     assert "neighbor" in found.items[1].parts
 
 
+@pytest.mark.parametrize("given", ["beside", "first line"])
+def test_a_document_that_is_named_in_another_follows_it(make: Make, given: str) -> None:
+    """A title leads from one document to the next, whether told apart or the first line."""
+    documents = {
+        "Intrepid Farm": "A farm in Adair County of the state of Iowa, in the Midwest.",
+        "Ohio": "A state of the United States, bordering Kentucky.",
+        "Iowa": "Bordered by two rivers; its capital is Des Moines.",
+    }
+    said = [
+        HumanMessage(text, additional_kwargs={"title": title, "session": title})
+        if given == "beside"
+        else HumanMessage(f"{title}\n{text}", additional_kwargs={"session": title})
+        for title, text in documents.items()
+    ]
+    memory = make()
+    memory.remember(said, config=ANN)
+    found = memory.recall("In which state is Intrepid Farm?", config=ANN, limit=2).items
+    assert [each.parts.get("title", 0.0) > 0 for each in found] == [False, True]
+    assert "Des Moines" in found[1].text
+
+
 def test_a_session_is_a_thread_on_a_day(memory: Calls, store: BaseStore, clock: Clock) -> None:
     """The next day and another thread begin a session of their own, each with all its turns."""
     memory.remember([("user", "one"), ("ai", "two")], config=ANN)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from langchain_agentmem.retrieval.text import (
     fold,
+    heading,
     index_text,
     latin_share,
     query_terms,
@@ -100,3 +101,20 @@ def test_letter_case_of_ascii_does_not_matter(text: str) -> None:
     """Terms do not depend on the case in which English is written."""
     ascii_text = text.encode("ascii", "ignore").decode()
     assert terms(ascii_text.upper()) == terms(ascii_text)
+
+
+@pytest.mark.parametrize(
+    ("content", "title"),
+    [
+        ("Intrepid Farm\nA farm in Adair County, Iowa.", "Intrepid Farm"),
+        ("# Plans\n\nWe leave on Monday.", "Plans"),
+        ("Intrepid Farm", ""),
+        ("Hi Caroline,\nhow was your week?", ""),
+        ("A long first line\nshort", ""),
+        (" ".join("abcdefghijkl") + "\n" + "text " * 20, ""),
+        ("", ""),
+    ],
+)
+def test_heading_is_a_short_first_line_over_more_text(content: str, title: str) -> None:
+    """A greeting, a lone line and a long sentence are no title."""
+    assert heading(content) == title
