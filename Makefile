@@ -69,7 +69,7 @@ clean: ## Remove the environments and caches that these targets made.
 
 # One environment grows from demo to dev to integration: the locks agree on every version.
 define install
-	$(1)/bin/python -m pip install -qq --require-hashes -r $(2)
+	$(1)/bin/python -m pip install -qq --no-deps --require-hashes -r $(2)
 	$(1)/bin/python -m pip install -qq --no-deps --no-build-isolation -e .
 	touch $@
 endef

@@ -220,9 +220,7 @@ class Mem0(WrittenMemory):
         told = (yield from self._told()) if params.use_summary else ""
         known: list[StoredMemory] = []
         if params.mode == "additive" and params.infer:
-            home = yield from self.home("facts")
-            block = "\n".join(turn.content for turn in said)
-            known = yield from arms.nearest(home, block, params.candidates)
+            known = yield from self._known("\n".join(turn.content for turn in said), params)
         return {
             "recent": recent[-params.recent_messages :] if params.recent_messages else [],
             "summary": told,
@@ -269,12 +267,18 @@ class Mem0(WrittenMemory):
         params: Mem0Parameters = yield from self.settings()
         if params.mode == "additive" or not params.infer:
             return {}
-        home = yield from self.home("facts")
         near: list[list[StoredMemory]] = []
         for fact in state["facts"]:
-            near += [(yield from arms.nearest(home, fact.text, params.candidates))]
+            near += [(yield from self._known(fact.text, params))]
         found = {each.key: each for each in itertools.chain.from_iterable(near)}
         return {"near": near, "candidates": list(found.values())}
+
+    def _known(self, text: str, params: Mem0Parameters) -> Steps[list[StoredMemory]]:
+        """Return the live facts nearest to a text, and what tools or imports put beside them."""
+        found: list[StoredMemory] = []
+        for home in ((yield from self.home("facts")), (yield from self.scope())):
+            found += yield from arms.nearest(home, text, params.candidates)
+        return arms.ranked(found)[: params.candidates]
 
     def _decide(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Ask what the facts mean for the known ones (call 2); nothing to ask without any."""

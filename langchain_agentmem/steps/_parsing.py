@@ -65,6 +65,21 @@ def read_reply(schema: type[S], reply: AIMessage, *, salvage: bool) -> tuple[S |
     return None, problems
 
 
+def cut_off_reply(error: Exception) -> AIMessage | None:
+    """Return the reply that a client refused because it ended at the limit of its length.
+
+    OpenAI's client raises `LengthFinishReasonError` for it under native structured output, with
+    the completion inside. Any other error gives None.
+    """
+    from langchain_core.messages import AIMessage
+
+    if type(error).__name__ != "LengthFinishReasonError":
+        return None
+    choices = getattr(getattr(error, "completion", None), "choices", None) or []
+    texts = (getattr(getattr(each, "message", None), "content", None) for each in choices)
+    return AIMessage(next((text for text in texts if isinstance(text, str)), ""))
+
+
 def values_in(reply: AIMessage) -> tuple[list[Any], str | None]:
     """Return the JSON values a reply holds, the likeliest first, and a problem if one was cut."""
     if reply.tool_calls:

@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict
 from langchain_agentmem.errors import AgentMemoryError, ModelCallError
 from langchain_agentmem.items import Cause, StoredMemory
 from langchain_agentmem.messages import text_of, whole_text
-from langchain_agentmem.steps._parsing import handles_of, read_reply, shape_of
-from langchain_agentmem.steps.effects import Ask, Emit, ModelName, Setting, Steps
+from langchain_agentmem.steps._parsing import cut_off_reply, handles_of, read_reply, shape_of
+from langchain_agentmem.steps.effects import Ask, Emit, ModelName, Setting, Spent, Steps
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -150,8 +150,12 @@ def _ask(
     except AgentMemoryError:
         raise
     except Exception as error:
-        msg = f"The model failed at {purpose!r} ({type(error).__name__}); nothing was changed."
-        raise ModelCallError(msg) from error
+        cut_off = cut_off_reply(error)
+        if cut_off is None:
+            msg = f"The model failed at {purpose!r} ({type(error).__name__}); nothing was changed."
+            raise ModelCallError(msg) from error
+        reply = cut_off
+        yield from Spent(purpose, 1)
     usage = reply.usage_metadata
     tokens = {
         "input_tokens": usage["input_tokens"] if usage else 0,

