@@ -72,7 +72,7 @@ def new_messages(
         own_tools: Names of the memory tools: their calls and results are no news to the memory.
     """
     ids = [each.id for each in messages]
-    start = ids.index(last) + 1 if last in ids else 0
+    start = ids.index(last) + 1 if last is not None and last in ids else 0
     dropped: set[str | None] = set()
     kept: list[AnyMessage] = []
     for message in messages[start:]:
