@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import AnyMessage
 
+from langchain_agentmem import transcripts
 from langchain_agentmem.steps.effects import Emit, Steps
 from langchain_agentmem.steps.folding import (
     Folding,
@@ -30,6 +32,8 @@ from langchain_agentmem.windows import (
 
 if TYPE_CHECKING:
     from langchain_agentmem.memories.base import Memory
+
+_KEYS: Final = uuid.UUID("a3f5f0de-6a2f-5c2c-9f0c-5c8f3d5f2b61")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class StateSummary:
             overhead: Tokens that the request has besides the messages.
             window: Tokens of the model's context.
         """
-        system, said = leading_system(messages)
+        system, said = leading_system(_with_ids(messages))
         tail = _not_summarized(said, kept)
         text = str(kept.get("summary", ""))
         overflow = yield from self._overflowing(text, tail, overhead, window)
@@ -146,3 +150,15 @@ def _not_summarized(said: Sequence[AnyMessage], kept: Mapping[str, Any]) -> list
     if any(each.type == "human" for each in tail):
         return tail
     return [*[each for each in said if each.type == "human"][-1:], *tail]
+
+
+def _with_ids(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Return messages of which each has an id; a missing one follows from place and content."""
+    return [
+        each if each.id else each.model_copy(update={"id": _made_id(position, each)})
+        for position, each in enumerate(messages)
+    ]
+
+
+def _made_id(position: int, message: AnyMessage) -> str:
+    return str(uuid.uuid5(_KEYS, f"{position}\x1f{message.type}\x1f{transcripts.said(message)}"))

@@ -6,8 +6,7 @@ once; tool calls stay with their results; the last message of the user is always
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.messages import AnyMessage, RemoveMessage
@@ -23,7 +22,6 @@ from langchain_agentmem.steps.environment import Environment
 from langchain_agentmem.steps.folding import Folding, check_budget
 from langchain_agentmem.surfaces._running_summary import StateSummary, offload
 from langchain_agentmem.surfaces.nodes import state_value
-from langchain_agentmem.transcripts import said
 from langchain_agentmem.windows import TokenCounter, checked_size, count_tokens, trigger_clauses
 
 if TYPE_CHECKING:
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 
     from langchain_agentmem.memories.base import Memory
 
-_KEYS: Final = uuid.UUID("a3f5f0de-6a2f-5c2c-9f0c-5c8f3d5f2b61")
 _FIELDS: Final = ("summary", "summarized_message_ids", "last_summarized_message_id")
 
 
@@ -120,7 +117,7 @@ class SummarizationNode(RunnableLambda[Any, dict[str, Any]]):
         context = dict(state_value(state, "context") or {})
         given = to_messages(state_value(state, self._input) or [])
         own = [each for each in given if SUMMARY_MARK not in each.additional_kwargs]
-        bounded = yield from self._summary.bound(_with_ids(own), _running(context))
+        bounded = yield from self._summary.bound(own, _running(context))
         update: dict[str, Any] = {self._output: bounded.messages}
         if self._input == self._output:
             update[self._output] = [RemoveMessage(REMOVE_ALL_MESSAGES), *bounded.messages]
@@ -135,15 +132,3 @@ def _running(context: Mapping[str, Any]) -> dict[str, Any]:
     if found is None or isinstance(found, Mapping):
         return dict(found or {})
     return {name: getattr(found, name) for name in _FIELDS}
-
-
-def _with_ids(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """Return messages of which each has an id; a missing one follows from place and content."""
-    return [
-        each if each.id else each.model_copy(update={"id": _made_id(position, each)})
-        for position, each in enumerate(messages)
-    ]
-
-
-def _made_id(position: int, message: AnyMessage) -> str:
-    return str(uuid.uuid5(_KEYS, f"{position}\x1f{message.type}\x1f{said(message)}"))

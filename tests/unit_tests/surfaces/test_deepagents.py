@@ -37,7 +37,11 @@ def calls(tool: str, number: int, **args: object) -> AIMessage:
 
 
 def run(
-    path: Path, user: str, replies: Sequence[str | AIMessage], later: bool, *middleware: Any
+    path: Path,
+    user: str,
+    replies: Sequence[str | AIMessage],
+    later: bool,
+    *middleware: AgentMemoryMiddleware,
 ) -> list[BaseMessage]:
     """Run a deep agent in a process of its own: store opened, one turn, store closed."""
     config: RunnableConfig = {"configurable": {"user_id": user}}

@@ -1,12 +1,17 @@
-"""Which messages of a conversation are new to a memory."""
+"""Which messages of a conversation are new to a memory, or covered by a summary."""
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
+from langchain_agentmem.steps.drivers import run
+from langchain_agentmem.steps.environment import Environment
+from langchain_agentmem.steps.folding import Folding
 from langchain_agentmem.surfaces._recording import new_messages
+from langchain_agentmem.surfaces._running_summary import StateSummary
+from tests.unit_tests.memories.conversations import facts_in, summarizer
 
 
 def test_a_message_without_an_id_is_new_in_the_first_turn() -> None:
-    """deepagents' state gives messages of the user no id: they were taken for the last known one."""
+    """A user's message without an id, as in deepagents, was taken for the last known one."""
     said: list[AnyMessage] = [HumanMessage("I am Ann."), AIMessage("Hello.", id="a")]
     assert new_messages(said, None, set()) == said
 
@@ -20,3 +25,20 @@ def test_what_comes_after_the_last_known_message_is_new() -> None:
     ]
     assert new_messages(said, "a", set()) == said[2:]
     assert new_messages(said, "gone", set()) == said
+
+
+def test_a_summary_does_not_cover_every_message_without_an_id() -> None:
+    """Once one message without an id was summarized, all others vanished from the view."""
+    said: list[AnyMessage] = []
+    for number in range(8):
+        said += [HumanMessage(f"FACT{number:03d} is so"), AIMessage("I see")]
+    bounding = StateSummary(
+        name="Summary", clauses=[{"messages": 6}], keep=("messages", 4), folding=Folding()
+    )
+    env = Environment(model=summarizer())
+    first = run(bounding.bound(said, {}), env)
+    again = run(bounding.bound(said, first.kept or {}), env)
+    assert again.kept is None
+    assert len(facts_in(again.messages)) == 8
+    assert again.messages[-1].text == "I see"
+    assert len(again.messages) == 5
