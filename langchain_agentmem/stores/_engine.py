@@ -271,14 +271,17 @@ class Engine:
         now: int | None,
     ) -> list[_search.Hit]:
         op = cast("StoreSearchOp", batch.ops[position])
-        if view is None or self._settings is None:
+        if view is None or self._settings is None or self.index is None:
             return _search.newest(connection, op, batch.filters[position], now)
-        vector = vectors.get(op.query or "")
         mode = batch.modes[position]
+        vector = None if mode == "lexical" else vectors.get(op.query or "")
         if mode != "dense":
             _search.find_words(connection, view, op)
-        scores = _search.score(view, vector, self._settings, mode, threads=self._threads)
-        return _search.ranked(connection, scores, op)
+        if vector is not None:
+            _search.compare(
+                *(connection, view, self.index, vector, self._settings), threads=self._threads
+            )
+        return _search.ranked(connection, _search.score(view, self._settings, mode), op)
 
     def reindex(self) -> int:
         """Extract, embed and analyze every item anew in one transaction; returns their number."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from langchain_agentmem.retrieval.lexical import LexicalIndex
 from langchain_agentmem.stores import _vectors
@@ -17,11 +18,19 @@ from langchain_agentmem.stores._filters import Filter
 from langchain_agentmem.stores._indexing import IndexSettings
 from langchain_agentmem.stores._namespaces import scope_condition
 from langchain_agentmem.stores._schema import UNIT_BITS
-from langchain_agentmem.stores._segments import NEVER, Row, Segment, SegmentCache, unit_numbers
+from langchain_agentmem.stores._segments import (
+    NEVER,
+    Row,
+    Rows,
+    Segment,
+    SegmentCache,
+    unit_numbers,
+)
 from langchain_agentmem.stores._values import load
 
 _MAX_CATCH_UP = 20_000  # beyond this many changes, loading anew is cheaper than applying them
-_LARGE_SCOPE = 50_000
+_LOAD_CHUNK = 4_096
+_LARGE_SCOPE = 200_000
 """With more texts than this, building postings in memory would hold the first search up for more
 than a second; the file's own word table answers instead, at once and in every process."""
 _POSTINGS_BYTES = 300  # of one text of a message's length
@@ -46,7 +55,7 @@ class MemoryIndex:
         self._settings = settings
         self._seen = -1
         self._epoch = -1
-        self._grown = False
+        self._grown: set[Segment] = set()
 
     def catch_up(self, connection: sqlite3.Connection) -> None:
         """Apply every change between the last call and the connection's snapshot."""
@@ -70,27 +79,32 @@ class MemoryIndex:
             dense: Whether the search needs vectors.
         """
         segment = self.segments.find(path)
-        dense = dense and self._settings.dims is not None
-        if segment is not None and (segment.is_worn or (dense and segment.vectors is None)):
+        if segment is not None and (
+            segment.is_worn or (dense and segment.vectors is None and not segment.streams)
+        ):
             self.segments.drop(segment)
             segment = None
         if segment is None:
             segment = self._load(connection, path, dense=dense)
             self.segments.add(segment)
-            self._grown = True
         return segment
 
     def trim(self) -> None:
-        """Drop what exceeds the budget; sizes are looked at only after something was added."""
-        if self._grown:
-            self._grown = False
-            self.segments.trim()
+        """Drop what exceeds the budget."""
+        for segment in self._grown:
+            self.segments.measure(segment)
+        self._grown.clear()
+        self.segments.trim()
 
     def answers_words(self, segment: Segment) -> bool:
         """Tell whether a segment's words are searched in memory rather than in the file."""
+        if segment.lexical is not None:
+            return True
         postings = segment.size * _POSTINGS_BYTES
-        return segment.lexical is not None or (
-            segment.size <= _LARGE_SCOPE and segment.nbytes + postings <= self.segments.budget
+        return (
+            segment.size <= _LARGE_SCOPE
+            and not segment.streams
+            and segment.nbytes + postings <= self.segments.budget
         )
 
     def fill_words(self, connection: sqlite3.Connection, segment: Segment) -> LexicalIndex:
@@ -110,8 +124,20 @@ class MemoryIndex:
         for row in np.flatnonzero(~segment.alive[: segment.size]).tolist():
             index.remove(row)
         segment.lexical = index
-        self._grown = True
+        self._grown.add(segment)
         return index
+
+    def fill_lengths(self, connection: sqlite3.Connection, segment: Segment) -> NDArray[np.float32]:
+        """Return how many terms each row's text has, read from the file at first use."""
+        if segment.lengths is None:
+            condition, values = scope_condition(segment.root)
+            sql = f"SELECT u.id, {_LENGTH} {_ITEMS} CROSS {_UNITS} WHERE {condition}"
+            found = dict(connection.execute(sql, values).fetchall())
+            lengths = np.zeros(len(segment.items), dtype=np.float32)
+            alive = np.flatnonzero(segment.alive[: segment.size])
+            lengths[alive] = [found[unit] for unit in unit_numbers(segment.items[alive]).tolist()]
+            segment.lengths = lengths
+        return segment.lengths
 
     def fill_columns(
         self, connection: sqlite3.Connection, segment: Segment, condition: Filter
@@ -120,39 +146,82 @@ class MemoryIndex:
         missing = segment.unfilled(condition)
         if not missing:
             return
-        self._grown = True
+        self._grown.add(segment)
         first = min(start for _, start in missing)
         values = read_values(connection, np.unique(segment.ids(first)).tolist())
         for key, start in missing:
             segment.fill(key, start, values)
 
     def _load(self, connection: sqlite3.Connection, path: str, *, dense: bool) -> Segment:
+        dense = dense and self._settings.dims is not None
+        streams = dense and not self._fits(connection, path)
         condition, values = scope_condition(path)
-        vector = "u.vector" if dense else "NULL"
-        sql = (
-            f"SELECT {vector}, i.id, n.path, i.updated_at, i.seq, ifnull(i.expires_at, {NEVER}), "
-            f"{_LENGTH} {_ITEMS} CROSS {_UNITS} WHERE {condition} ORDER BY n.path"
+        vector = "u.vector" if dense and not streams else "NULL"
+        cursor = connection.execute(
+            f"SELECT {vector}, n.id, i.id, i.updated_at, i.seq, ifnull(i.expires_at, {NEVER}) "
+            f"{_ITEMS} CROSS {_UNITS} WHERE {condition} ORDER BY n.path",
+            values,
         )
-        rows: list[Row] = []
-        blobs: list[bytes] = []
-        for blob, *columns in connection.execute(sql, values):
-            rows.append(Row(*columns))
-            blobs.append(blob)
-        return Segment(path, rows, self._matrix(blobs) if dense else None)
+        blocks: list[NDArray[np.int64]] = [np.empty((5, 0), dtype=np.int64)]
+        matrices: list[_vectors.Floats] = []
+        while rows := cursor.fetchmany(_LOAD_CHUNK):
+            blobs, *columns = zip(*rows, strict=True)
+            blocks.append(np.array(columns, dtype=np.int64))
+            if dense and not streams:
+                matrices.append(self.matrix(blobs))
+        places, *table = np.concatenate(blocks, axis=1)
+        starts = np.flatnonzero(np.diff(places, prepend=-1))
+        paths = _paths(connection, places[starts].tolist())
+        items, updated, seq, expires = (column.copy() for column in table)
+        found = Rows(items, updated, seq, expires, paths, starts.tolist())
+        if streams or not dense:
+            return Segment(path, found, None, streams=streams)
+        return Segment(path, found, np.concatenate(matrices) if matrices else self.matrix([]))
 
-    def _matrix(self, blobs: Sequence[bytes]) -> _vectors.Floats | None:
-        dims = self._settings.dims
-        if dims is None:
-            return None
-        matrix = _vectors.decode(blobs, dims)
+    def _fits(self, connection: sqlite3.Connection, path: str) -> bool:
+        """Tell whether the vectors of a scope can be held; each item is taken to have one."""
+        condition, values = scope_condition(path)
+        sql = f"SELECT count(*) {_ITEMS} WHERE {condition}"
+        count = int(connection.execute(sql, values).fetchone()[0])
+        return 4 * count * (self._settings.dims or 0) <= self.segments.budget
+
+    def matrix(self, blobs: Sequence[bytes]) -> _vectors.Floats:
+        """Return stored vectors as rows, of length 1 for the cosine."""
+        matrix = _vectors.decode(blobs, self._settings.dims or 0)
         return _vectors.normalize(matrix) if self._settings.distance == "cosine" else matrix
 
+    def similarities(
+        self,
+        connection: sqlite3.Connection,
+        units: NDArray[np.int64],
+        query: _vectors.Floats,
+        threads: int,
+    ) -> _vectors.Floats:
+        """Score texts by vectors that are read from the file, a few thousand at a time.
+
+        Args:
+            connection: The snapshot that is searched.
+            units: The texts' row numbers in the table, in any order.
+            query: A vector of shape `(dims,)`; of length 1 for the cosine.
+            threads: How many threads may share a large scan.
+        """
+        scores = np.empty(len(units), dtype=np.float32)
+        order = np.argsort(units)
+        for start in range(0, len(order), _LOAD_CHUNK):
+            part = order[start : start + _LOAD_CHUNK]
+            rows = connection.execute(_VECTORS, (id_list(units[part].tolist()),))
+            matrix = self.matrix([vector for (vector,) in rows])
+            scores[part] = _vectors.similarities(
+                query, matrix, slice(0, len(matrix)), self._settings.distance, threads
+            )
+        return scores
+
     def _apply(self, connection: sqlite3.Connection, after: int) -> None:
-        self._grown = True
         removed = connection.execute("SELECT item FROM removed WHERE change > ?", (after,))
-        for (item,) in removed.fetchall():
-            for segment in self.segments.all():
-                segment.remove(item)
+        items = [item for (item,) in removed]
+        for segment in self.segments.all() if items else ():
+            if segment.remove_many(items):
+                self._grown.add(segment)
         sql = f"SELECT i.id, n.path, i.updated_at, i.seq, i.expires_at {_CHANGED}"
         for item, path, updated, seq, expires in connection.execute(sql, (after,)).fetchall():
             holders = self.segments.holding(path)
@@ -167,9 +236,11 @@ class MemoryIndex:
             "SELECT vector, terms FROM units WHERE id >= ? AND id < ? ORDER BY id",
             (row.item << UNIT_BITS, (row.item + 1) << UNIT_BITS),
         ).fetchall()
-        matrix = self._matrix([vector for vector, _ in units])
+        embedded = self._settings.dims is not None
+        matrix = self.matrix([vector for vector, _ in units]) if embedded else None
         lengths = [len(terms.split()) for _, terms in units]
         for segment in segments:
+            self._grown.add(segment)
             new = segment.upsert(row, matrix, lengths)
             if segment.lexical is not None and new:
                 segment.lexical.add_many(terms.split() for _, terms in units)
@@ -178,6 +249,16 @@ class MemoryIndex:
 _CHANGED = (
     "FROM items i JOIN namespaces n ON n.id = i.namespace_id WHERE i.change > ? ORDER BY i.change"
 )
+
+
+_VECTORS = "SELECT vector FROM units WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+
+
+def _paths(connection: sqlite3.Connection, places: Sequence[int]) -> list[str]:
+    """Return the paths of namespaces by id."""
+    sql = "SELECT id, path FROM namespaces WHERE id IN (SELECT value FROM json_each(?))"
+    found = dict(connection.execute(sql, (id_list(places),)).fetchall())
+    return [found[place] for place in places]
 
 
 def read_values(connection: sqlite3.Connection, items: Sequence[int]) -> dict[int, Any]:

@@ -99,8 +99,14 @@ class View:
     items: NDArray[np.int64]
     updated: NDArray[np.int64]
     seq: NDArray[np.int64]
-    lengths: NDArray[np.float32]
-    lexical: NDArray[np.float32] | None
+    lengths: NDArray[np.float32] | None = None
+    lexical: NDArray[np.float32] | None = None
+    similarities: NDArray[np.float32] | None = None
+
+    @property
+    def units(self) -> NDArray[np.int64]:
+        """The numbers of the rows' texts in the file."""
+        return unit_numbers(self.items)
 
 
 def mode_of(op: StoreSearchOp, settings: IndexSettings | None) -> str | None:
@@ -254,55 +260,60 @@ def view(
             if isinstance(rows, slice)
             else rows[passed[rows]]
         )
-    lexical = None
-    if mode != "dense" and index.answers_words(segment):
-        words = index.fill_words(connection, segment)
-        eligible: Any = rows
-        if not isinstance(rows, slice):
-            eligible = np.zeros(len(words), dtype=np.bool_)
-            eligible[rows] = True
-        lexical = words.scores(query_terms(op.query or ""), eligible)[rows]
-    return View(
+    seen = View(
         segment,
         rows,
         segment.vectors,
         segment.items[rows],
         segment.updated[rows],
         segment.seq[rows],
-        segment.lengths[rows],
-        lexical,
     )
+    if mode != "dense" and index.answers_words(segment):
+        words = index.fill_words(connection, segment)
+        eligible: Any = rows
+        if not isinstance(rows, slice):
+            eligible = np.zeros(len(words), dtype=np.bool_)
+            eligible[rows] = True
+        seen.lexical = words.scores(query_terms(op.query or ""), eligible)[rows]
+    elif mode != "dense":
+        seen.lengths = index.fill_lengths(connection, segment)[rows]
+    return seen
 
 
 def find_words(connection: sqlite3.Connection, seen: View, op: StoreSearchOp) -> None:
     """Score the words of a search in the file, unless memory has answered."""
-    if seen.lexical is None:
-        path, terms = encode(op.namespace_prefix), query_terms(op.query or "")
-        seen.lexical = _words.scores(
-            connection, path, unit_numbers(seen.items), seen.lengths, terms
-        )
+    if seen.lengths is not None:
+        path, terms, units = encode(op.namespace_prefix), query_terms(op.query or ""), seen.units
+        seen.lexical = _words.scores(connection, path, units, seen.lengths, terms)
 
 
-def score(
+def compare(
+    connection: sqlite3.Connection,
     seen: View,
-    query: Sequence[float] | None,
+    index: MemoryIndex,
+    query: Sequence[float],
     settings: IndexSettings,
-    mode: str,
     *,
     threads: int,
-) -> Scores:
-    """Score the selected rows and keep the best of each item."""
-    arms: dict[str, NDArray[np.floating]] = {}
-    if mode != "dense" and seen.lexical is not None:
-        top = float(seen.lexical.max(initial=0.0))
-        arms["lexical"] = seen.lexical / top if top > 0 else seen.lexical
-        if mode == "lexical":
-            arms["bm25"] = seen.lexical
-    if mode != "lexical" and query is not None and seen.vectors is not None:
-        vector = _vectors.query_vector(query, int(settings.dims or 0), settings.distance)
-        arms["cosine"] = _vectors.similarities(
+) -> None:
+    """Score the vectors of a search, from memory or, where that has none, from the file."""
+    vector = _vectors.query_vector(query, int(settings.dims or 0), settings.distance)
+    if seen.vectors is None:
+        seen.similarities = index.similarities(connection, seen.units, vector, threads)
+    else:
+        seen.similarities = _vectors.similarities(
             vector, seen.vectors, seen.rows, settings.distance, threads
         )
+
+
+def score(seen: View, settings: IndexSettings, mode: str) -> Scores:
+    """Rank the selected rows by the arms that were scored, and keep the best of each item."""
+    arms: dict[str, NDArray[np.floating]] = {}
+    if seen.lexical is not None:
+        top = float(seen.lexical.max(initial=0.0))
+        arms["lexical"] = seen.lexical / top if top > 0 else seen.lexical
+    if seen.similarities is not None:
+        arms["cosine"] = seen.similarities
     items, updated, seq = seen.items, seen.updated, seen.seq
     if seen.segment.multiple and len(items):
         starts = np.flatnonzero(np.concatenate([[True], items[1:] != items[:-1]]))

@@ -5,10 +5,11 @@ rows written since follow in a tail. A changed item gets new rows, its old ones 
 Rows never change once written, so a scan may run while others append.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +27,13 @@ _MIN_CAPACITY: Final = 64
 _MIN_TAIL: Final = 2_000  # below this, a tail costs less to look through than rows to sort anew
 
 
+_VALUE_BYTES: Final = 300
+_VALUE_FACTOR: Final = 6  # a JSON object takes about as many times its text's length
+_KNOWN_BYTES: Final = 110  # of an item's entry in the map from items to rows
+_SEGMENT_BYTES: Final = 3_000
+_ROW_BYTES: Final = 33
+
+
 @dataclass(slots=True)
 class Row:
     """One item's place in a segment's columns.
@@ -36,7 +44,6 @@ class Row:
         updated: Time of the last write, in microseconds.
         seq: Its write sequence.
         expires: When it expires, in microseconds; `NEVER` for no end.
-        length: How many terms the text has.
     """
 
     item: int
@@ -44,7 +51,37 @@ class Row:
     updated: int
     seq: int
     expires: int
-    length: int = 0
+
+
+@dataclass(slots=True)
+class Rows:
+    """The rows below a prefix as they lie in the file, one for each indexed text.
+
+    Attributes:
+        items: Their items' ids.
+        updated: Times of the last write, in microseconds.
+        seq: Write sequences.
+        expires: When they expire, in microseconds; `NEVER` for no end.
+        paths: The encoded namespaces, sorted.
+        starts: The first row of each namespace.
+    """
+
+    items: NDArray[np.int64]
+    updated: NDArray[np.int64]
+    seq: NDArray[np.int64]
+    expires: NDArray[np.int64]
+    paths: list[str]
+    starts: list[int]
+
+
+def grown(values: NDArray[Any], size: int) -> NDArray[Any]:
+    """Return an array with room for `size` rows, at least doubled if it must grow."""
+    if size <= len(values):
+        return values
+    capacity = max(size, 2 * len(values), _MIN_CAPACITY)
+    new = np.zeros((capacity, *values.shape[1:]), dtype=values.dtype)
+    new[: len(values)] = values
+    return new
 
 
 def unit_numbers(items: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -60,26 +97,31 @@ class Column:
     """One field's values over the rows of a segment, each distinct value held once."""
 
     def __init__(self) -> None:
-        self.codes = np.empty(0, dtype=np.int32)
+        self.size = 0
+        self.nbytes = 0
+        self._codes = np.empty(0, dtype=np.int32)
         self._values: list[Any] = []
         self._known: dict[str, int] = {}
 
     def extend(self, values: Sequence[Any]) -> None:
         """Append the values of further rows."""
-        codes = [self._code(value) for value in values]
-        self.codes = np.concatenate([self.codes, np.array(codes, dtype=np.int32)])
+        end = self.size + len(values)
+        self._codes = grown(self._codes, end)
+        self._codes[self.size : end] = [self._code(value) for value in values]
+        self.size = end
 
     def _code(self, value: Any) -> int:  # noqa: ANN401 - JSON
         text = "" if value is MISSING else dump(value)
         code = self._known.setdefault(text, len(self._values))
         if code == len(self._values):
             self._values.append(value)
+            self.nbytes += _VALUE_BYTES + _VALUE_FACTOR * len(text)
         return code
 
     def mask(self, test: Any) -> NDArray[np.bool_]:  # noqa: ANN401 - a predicate
         """Tell for every row whether its value meets a condition."""
         verdicts = np.array([test(value) for value in self._values], dtype=np.bool_)
-        result: NDArray[np.bool_] = verdicts[self.codes]
+        result: NDArray[np.bool_] = verdicts[self._codes[: self.size]]
         return result
 
 
@@ -88,54 +130,60 @@ class Segment:
 
     Args:
         root: The encoded prefix.
-        rows: The items' rows, sorted by path; one for each indexed text.
-        vectors: Their vectors, of length 1 for the cosine; None without an embedder, and where
-            only words are searched.
+        rows: The items' rows.
+        vectors: Their vectors, of length 1 for the cosine; None without an embedder, where only
+            words are searched, and where they are read from the file for each search.
+        streams: Whether vectors are read from the file, because they exceed the budget.
     """
 
-    def __init__(self, root: str, rows: Sequence[Row], vectors: Floats | None) -> None:
+    def __init__(
+        self, root: str, rows: Rows, vectors: Floats | None, *, streams: bool = False
+    ) -> None:
         self.root = root
-        self.size = self.body = len(rows)
-        self.items = np.array([row.item for row in rows], dtype=np.int64)
-        self.updated = np.array([row.updated for row in rows], dtype=np.int64)
-        self.seq = np.array([row.seq for row in rows], dtype=np.int64)
-        self.expires = np.array([row.expires for row in rows], dtype=np.int64)
-        self.lengths = np.array([row.length for row in rows], dtype=np.float32)
-        self.alive = np.ones(len(rows), dtype=np.bool_)
+        self.size = self.body = len(rows.items)
+        self.items = rows.items
+        self.updated = rows.updated
+        self.seq = rows.seq
+        self.expires = rows.expires
+        self.alive = np.ones(self.size, dtype=np.bool_)
+        self.lengths: NDArray[np.float32] | None = None
         self.vectors = vectors
+        self.streams = streams
         self.lexical: LexicalIndex | None = None
         self.columns: dict[str, Column] = {}
         self.multiple = bool((self.items[1:] == self.items[:-1]).any())
         self.expiring = bool((self.expires != NEVER).any())
         self.dead = 0
-        self._paths: list[str] = []
-        self._starts: list[int] = []
-        for position, row in enumerate(rows):
-            if not self._paths or self._paths[-1] != row.path:
-                self._paths.append(row.path)
-                self._starts.append(position)
+        self._paths = rows.paths
+        self._starts = rows.starts
         self._tail: dict[str, list[int]] = {}
-        self._where: dict[int, list[int]] | None = None
+        self._first: dict[int, int] | None = None
 
     @property
     def nbytes(self) -> int:
         """The bytes held, roughly."""
         held = 0 if self.vectors is None else self.vectors.nbytes
-        lexical = 0 if self.lexical is None else self.lexical.nbytes
-        return held + lexical + len(self.items) * (37 + 8 * len(self.columns))
+        held += 0 if self.lexical is None else self.lexical.nbytes
+        held += sum(column.nbytes for column in self.columns.values())
+        known = _KNOWN_BYTES * len(self._first or ())
+        rows = len(self.items) * (_ROW_BYTES + 4 * len(self.columns))
+        return held + known + rows + _SEGMENT_BYTES
 
     @property
     def is_worn(self) -> bool:
         """Whether so much has changed that loading it anew pays."""
+        limit = max(_MIN_TAIL, self.size // 2)
+        changed = self.dead + self.size - self.body
+        if changed <= limit:
+            return False
         mixed = len({*self._paths, *self._tail}) > 1  # one namespace needs no sorting
-        changed = self.dead + (self.size - self.body if mixed else 0)
-        return changed > max(_MIN_TAIL, self.size // 2)
+        return mixed or self.dead > limit
 
     def ids(self, start: int = 0) -> NDArray[np.int64]:
         """Return the item of every row from `start` on."""
         return self.items[start : self.size]
 
-    def upsert(self, row: Row, vectors: Floats | None, lengths: Sequence[int]) -> list[int]:
+    def upsert(self, row: Row, vectors: Floats | None, lengths: Sequence[int]) -> range:
         """Replace an item's rows.
 
         Args:
@@ -147,36 +195,49 @@ class Segment:
             The numbers of the new rows; empty if only the expiry changed.
         """
         old = self._rows_of(row.item)
-        if old and int(self.seq[old[0]]) == row.seq:
-            self.expires[old] = row.expires
+        if old and int(self.seq[old.start]) == row.seq:
+            self.expires[old.start : old.stop] = row.expires
             self.expiring |= row.expires != NEVER
-            return []
+            return range(0)
         self.remove(row.item)
         count = len(lengths)
         self._reserve(self.size + count)
-        new = list(range(self.size, self.size + count))
-        self.items[new] = row.item
-        self.updated[new] = row.updated
-        self.seq[new] = row.seq
-        self.expires[new] = row.expires
-        self.lengths[new] = lengths
-        self.alive[new] = True
+        new = range(self.size, self.size + count)
+        span = slice(new.start, new.stop)
+        self.items[span] = row.item
+        self.updated[span] = row.updated
+        self.seq[span] = row.seq
+        self.expires[span] = row.expires
+        self.alive[span] = True
+        if self.lengths is not None:
+            self.lengths[span] = lengths
         if self.vectors is not None and vectors is not None:
-            self.vectors[new] = vectors
+            self.vectors[span] = vectors
         self.size += count
         self.multiple |= count > 1
         self.expiring |= row.expires != NEVER
         self._tail.setdefault(row.path, []).extend(new)
-        self._index()[row.item] = new
+        if new:
+            self._known()[row.item] = new.start
         return new
 
     def remove(self, item: int) -> None:
         """Mark an item's rows dead."""
-        for row in self._index().pop(item, []):
-            self.alive[row] = False
-            self.dead += 1
-            if self.lexical is not None:
+        rows = self._rows_of(item)
+        self._known().pop(item, None)
+        self.alive[rows.start : rows.stop] = False
+        self.dead += len(rows)
+        if self.lexical is not None:
+            for row in rows:
                 self.lexical.remove(row)
+
+    def remove_many(self, items: Sequence[int]) -> bool:
+        """Mark the rows of those items dead that are here; tells whether the size may differ."""
+        is_new = self._first is None
+        here = [item for item in items if item in self._known()]
+        for item in here:
+            self.remove(item)
+        return is_new or bool(here)
 
     def select(self, path: str, *, exact: bool, now: int | None) -> "slice | NDArray[np.int64]":
         """Return the living rows a search of `path` sees, in ascending order.
@@ -212,9 +273,7 @@ class Segment:
     def unfilled(self, condition: Filter) -> list[tuple[str, int]]:
         """Return the columns a filter needs that lack rows, with the first row missing."""
         keys = [key for key, _ in condition.fields] + ([""] if condition.whole else [])
-        starts = [
-            (key, len(self.columns.setdefault(key, Column()).codes)) for key in dict.fromkeys(keys)
-        ]
+        starts = [(key, self.columns.setdefault(key, Column()).size) for key in dict.fromkeys(keys)]
         return [(key, start) for key, start in starts if start < self.size]
 
     def fill(self, key: str, start: int, values: dict[int, Any]) -> None:
@@ -222,15 +281,22 @@ class Segment:
         found = [values.get(item, MISSING) for item in self.ids(start).tolist()]
         self.columns[key].extend(found if key == "" else [resolve(value, key) for value in found])
 
-    def _rows_of(self, item: int) -> list[int]:
-        return self._index().get(item, [])
+    def _rows_of(self, item: int) -> range:
+        """Return an item's living rows, which follow each other."""
+        first = self._known().get(item)
+        if first is None:
+            return range(0)
+        stop = first + 1
+        while self.multiple and stop < self.size and self.items[stop] == item:
+            stop += 1
+        return range(first, stop)
 
-    def _index(self) -> dict[int, list[int]]:
-        if self._where is None:
-            self._where = {}
-            for row, item in enumerate(self.ids().tolist()):
-                self._where.setdefault(item, []).append(row)
-        return self._where
+    def _known(self) -> dict[int, int]:
+        """Return the first living row of each item."""
+        if self._first is None:
+            backwards = range(self.size - 1, -1, -1)
+            self._first = dict(zip(self.ids()[::-1].tolist(), backwards, strict=True))
+        return self._first
 
     def _span(self, path: str, *, exact: bool) -> slice:
         low, high = (path, path + "\x00") if exact else bounds(path)
@@ -249,13 +315,10 @@ class Segment:
     def _reserve(self, size: int) -> None:
         if size <= len(self.items):
             return
-        capacity = max(size, 2 * len(self.items), _MIN_CAPACITY)
         for name in ("items", "updated", "seq", "expires", "lengths", "alive", "vectors"):
-            old = getattr(self, name)
-            if old is not None:
-                new = np.zeros((capacity, *old.shape[1:]), dtype=old.dtype)
-                new[: len(old)] = old
-                setattr(self, name, new)
+            values = getattr(self, name)
+            if values is not None:
+                setattr(self, name, grown(values, size))
 
 
 class SegmentCache:
@@ -267,31 +330,40 @@ class SegmentCache:
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
+        self.nbytes = 0
         self._segments: OrderedDict[str, Segment] = OrderedDict()
+        self._sizes: dict[str, int] = {}
+        self._roots: list[str] = []
 
     def __len__(self) -> int:
         """Return how many segments are loaded."""
         return len(self._segments)
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes held by all segments, roughly."""
-        return sum(segment.nbytes for segment in self._segments.values())
-
     def find(self, path: str) -> Segment | None:
         """Return the smallest loaded segment that a search of `path` can use."""
         for root in [*reversed(ancestors(path)), ""]:
             segment = self._segments.get(root)
-            if segment is not None and covers(root, path):
+            if segment is None or not covers(root, path):
+                continue
+            if root == path or not segment.streams:
                 self._segments.move_to_end(root)
                 return segment
         return None
 
     def add(self, segment: Segment) -> None:
-        """Keep a segment, in place of those below it."""
-        for root in [root for root in self._segments if covers(segment.root, root)]:
-            del self._segments[root]
+        """Keep a segment, in place of those below it unless it lacks their vectors."""
+        for root in [] if segment.streams else self._below(segment.root):
+            self.drop(self._segments[root])
+        if segment.root in self._segments:
+            self.drop(self._segments[segment.root])
         self._segments[segment.root] = segment
+        insort(self._roots, segment.root)
+        self.measure(segment)
+
+    def _below(self, path: str) -> list[str]:
+        start = bisect_left(self._roots, path)
+        below = takewhile(lambda root: root.startswith(path), islice(self._roots, start, None))
+        return [root for root in below if covers(path, root)]
 
     def holding(self, path: str) -> list[Segment]:
         """Return the segments that hold the items of a namespace."""
@@ -302,17 +374,27 @@ class SegmentCache:
         """Return every loaded segment."""
         return list(self._segments.values())
 
+    def measure(self, segment: Segment) -> None:
+        """Note a segment's size down anew, if it is kept."""
+        if self._segments.get(segment.root) is segment:
+            size = segment.nbytes
+            self.nbytes += size - self._sizes.get(segment.root, 0)
+            self._sizes[segment.root] = size
+
     def drop(self, segment: Segment) -> None:
         """Forget a segment."""
-        self._segments.pop(segment.root, None)
+        del self._segments[segment.root]
+        del self._roots[bisect_left(self._roots, segment.root)]
+        self.nbytes -= self._sizes.pop(segment.root)
 
     def trim(self) -> None:
         """Drop the least recently used segments until the rest fits the budget."""
-        held = self.nbytes
-        while self._segments and held > self.budget:
-            _, segment = self._segments.popitem(last=False)
-            held -= segment.nbytes
+        while self._segments and self.nbytes > self.budget:
+            self.drop(next(iter(self._segments.values())))
 
     def clear(self) -> None:
         """Forget all segments."""
         self._segments.clear()
+        self._sizes.clear()
+        self._roots.clear()
+        self.nbytes = 0
