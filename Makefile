@@ -9,10 +9,10 @@ UV_COMPILE = $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --gen
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help demo test integration_tests lint type format bench bench_stores survival docs_check studio drawings lowest locks clean
+.PHONY: help demo test integration_tests lint type format bench bench-quality bench_stores survival docs_check studio drawings lowest locks clean
 
 help: ## Show the targets.
-	@grep -hE '^[a-z_]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+	@grep -hE '^[a-z_-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 demo: $(VENV)/demo.stamp ## Show memory at work: offline, without a key.
 	$(BIN)/python examples/demo.py
@@ -44,8 +44,13 @@ studio: $(VENV)/integration.stamp ## Open the graphs in LangGraph Studio, withou
 drawings: $(VENV)/dev.stamp ## Draw the graphs into the documentation anew.
 	$(BIN)/python scripts/drawings.py
 
-bench: $(VENV)/dev.stamp ## Measure what each surface costs; with DATA=folder, recall on data of yours.
-	$(BIN)/python benchmarks/$(if $(DATA),rag_memory.py $(DATA),surfaces.py) $(ARGS)
+bench: $(VENV)/dev.stamp ## Measure what each surface costs.
+	$(BIN)/python benchmarks/surfaces.py $(ARGS)
+
+bench-quality: $(VENV)/integration.stamp ## Measure recall as in the README: DATA=folder; ARGS=... passes options.
+	@test -n "$(DATA)" || { echo "Name the folder of data: make bench-quality DATA=folder"; exit 1; }
+	$(BIN)/agentmem bench --data $(DATA) --memory RAGMemory --memory RAGMemory:embed=minilm \
+		--out build/bench-quality $(ARGS)
 
 bench_stores: $(VENV)/dev.stamp ## Compare stores in one run, minutes long; ARGS=... passes options.
 	$(BIN)/python benchmarks/stores.py $(ARGS)

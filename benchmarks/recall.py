@@ -1,22 +1,23 @@
 """Measure model-free recall on LoCoMo, MemDaily and MuSiQue, and what each ingredient adds.
 
 Run by hand: `python benchmarks/recall.py DATA_FOLDER [--dataset NAME] [--ablate]`. The data sets
-are not part of the repository; `DATA_FOLDER` holds `locomo/`, `memdaily/` and `musique/`.
+are not part of the repository; `DATA_FOLDER` holds `locomo/`, `memdaily/` and `musique/`. The
+ranking functions are measured without a store; `agentmem bench` measures memories as a user has
+them, with the same loaders and the same measure.
 """
 
 import argparse
-import json
-import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from langchain_agentmem.evaluation.data import Dataset, Question, Scope
+from langchain_agentmem.evaluation.datasets import load
+from langchain_agentmem.evaluation.measures import evidence_recall
 from langchain_agentmem.retrieval.context import Candidate, Session
 from langchain_agentmem.retrieval.fusion import normalize_dense, normalize_max
 from langchain_agentmem.retrieval.lexical import LexicalIndex
@@ -25,119 +26,7 @@ from langchain_agentmem.retrieval.rules import without_names
 from langchain_agentmem.retrieval.text import index_text, query_terms, terms
 
 Embed = Callable[[list[str]], NDArray[np.float32]]
-CATEGORIES: Final = {
-    "1": "multi-hop",
-    "2": "temporal",
-    "3": "open-domain",
-    "4": "single-hop",
-    "5": "adversarial",
-}
-_BROKEN: Final = "[ERRORQ]"  # what stands in 11 of MemDaily's questions
-CUTOFFS: Final = {"locomo": (1, 5, 10), "memdaily": (1, 3, 5), "musique": (1, 5, 10)}
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One turn or passage."""
-
-    key: str
-    content: str
-    session: str
-    speaker: str | None = None
-    observed_at: datetime | None = None
-    title: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One question with the keys of its evidence; the category is only for the report."""
-
-    text: str
-    evidence: frozenset[str]
-    category: str
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Everything of one user: the turns in order, and the questions about them."""
-
-    name: str
-    turns: list[Turn]
-    questions: list[Question]
-
-
-def locomo(folder: Path) -> Iterator[Scope]:
-    """Yield the conversations of categories 1 to 4; report evidence that names no turn."""
-    unusable: list[str] = []
-    for conversation in json.loads((folder / "locomo" / "locomo_dev.json").read_text("utf-8")):
-        turns = list(_locomo_turns(conversation["conversation"]))
-        known = {turn.key for turn in turns}
-        questions = []
-        for qa in conversation["qa"]:
-            evidence = {key for text in qa["evidence"] for key in _evidence(text)}
-            unusable += sorted(evidence - known)
-            if evidence & known and qa["category"] != 5:
-                category = str(qa["category"])
-                questions.append(Question(qa["question"], frozenset(evidence & known), category))
-        yield Scope(conversation["sample_id"], turns, questions)
-    print(f"evidence that names no turn: {unusable}")
-
-
-def _locomo_turns(conversation: Mapping[str, object]) -> Iterator[Turn]:
-    """Yield the turns of one LoCoMo conversation."""
-    numbers = [
-        int(name.split("_")[1]) for name in conversation if re.fullmatch(r"session_\d+", name)
-    ]
-    for number in sorted(numbers):
-        moment = datetime.strptime(
-            str(conversation[f"session_{number}_date_time"]), "%I:%M %p on %d %B, %Y"
-        ).replace(tzinfo=UTC)
-        for turn in cast("list[dict[str, str]]", conversation[f"session_{number}"]):
-            yield Turn(turn["dia_id"], turn["text"], str(number), turn["speaker"], moment)
-
-
-def _evidence(text: str) -> Iterator[str]:
-    """Split an evidence string such as `D8:6; D9:17` or `D30:05` into turn ids."""
-    for session, turn in re.findall(r"D:?(\d+):(\d+)", text):
-        yield f"D{int(session)}:{int(turn)}"
-
-
-def memdaily(folder: Path) -> Iterator[Scope]:
-    """Yield each message list as one scope; the set's broken questions are left out."""
-    for path in sorted((folder / "memdaily").glob("*.json")):
-        for entry in json.loads(path.read_text("utf-8")):
-            turns = []
-            for message in entry["message_list"]:
-                stamp = " ".join(re.findall(r"\d+", message["time"]))
-                moment = datetime.strptime(stamp, "%Y %m %d %H %M").replace(tzinfo=UTC)
-                key = str(message["mid"])
-                turns.append(Turn(key, message["message"], str(moment.date()), "user", moment))
-            questions = [
-                Question(q["question"], frozenset(map(str, q["target_step_id"])), path.stem[:2])
-                for q in entry["question_list"]
-                if q["target_step_id"] and q["question"] != _BROKEN
-            ]
-            yield Scope(f"{path.stem}-{entry['tid']}", turns, questions)
-
-
-def musique(folder: Path) -> Iterator[Scope]:
-    """Yield the one corpus; each passage is a session of its own."""
-    corpus = json.loads((folder / "musique" / "musique_corpus.json").read_text("utf-8"))
-    texts = [f"{passage['title']}\n{passage['text']}" for passage in corpus]
-    keys = {text: str(number) for number, text in enumerate(texts)}
-    questions = []
-    for entry in json.loads((folder / "musique" / "musique_dev.json").read_text("utf-8")):
-        gold = {
-            keys[f"{paragraph['title']}\n{paragraph['paragraph_text']}"]
-            for paragraph in entry["paragraphs"]
-            if paragraph["is_supporting"]
-        }
-        questions.append(Question(entry["question"], frozenset(gold), entry["id"][:4]))
-    turns = [Turn(key, text, key, title=text.split("\n")[0]) for text, key in keys.items()]
-    yield Scope("musique", turns, questions)
-
-
-LOADERS: Final = {"locomo": locomo, "memdaily": memdaily, "musique": musique}
+NAMES = ("locomo", "memdaily", "musique")
 
 
 class Pipeline:
@@ -203,26 +92,24 @@ class Pipeline:
 
 @dataclass(slots=True)
 class Tally:
-    """Recall per question, by category and by scope."""
+    """Recall per question, by category."""
 
     cutoffs: Sequence[int]
-    rows: list[tuple[str, str, list[float]]] = field(default_factory=list)
+    rows: list[tuple[Question, list[float]]] = field(default_factory=list)
     seconds: float = 0.0
 
-    def add(self, scope: str, question: Question, keys: Sequence[str]) -> None:
+    def add(self, question: Question, keys: Sequence[str]) -> None:
         """Count one question: the share of its evidence in the first k, for each k."""
-        shares = [
-            len(question.evidence.intersection(keys[:k])) / len(question.evidence)
-            for k in self.cutoffs
-        ]
-        self.rows.append((scope, question.category, shares))
+        results = [[key] for key in keys]
+        shares = [evidence_recall(results, question.evidence, k) for k in self.cutoffs]
+        self.rows.append((question, shares))
 
-    def line(self, *, category: str | None = None, scope: str | None = None) -> str:
-        """Return one line of a table."""
+    def line(self, *, category: str | None = None, sound: bool = False) -> str:
+        """Return one line of a table; `sound` leaves out what is known to be wrong."""
         chosen = [
             shares
-            for name, kind, shares in self.rows
-            if category in (None, kind) and scope in (None, name)
+            for question, shares in self.rows
+            if category in (None, question.category) and not (sound and question.doubtful)
         ]
         means = np.mean(chosen, axis=0)
         return "  ".join(f"{100 * mean:5.1f}" for mean in means) + f"  n={len(chosen)}"
@@ -232,18 +119,23 @@ class Tally:
 class Prepared:
     """A scope with its index and the vectors of its questions."""
 
-    scope: Scope
+    questions: list[Question]
     pipeline: Pipeline
     vectors: NDArray[np.float32] | None
 
 
-def prepare(scopes: Iterable[Scope], embed: Embed | None) -> list[Prepared]:
-    """Index every scope and embed every question once."""
+def prepare(dataset: Dataset, embed: Embed | None) -> list[Prepared]:
+    """Index every scope and embed every question with evidence once."""
     prepared = []
-    for scope in scopes:
-        queries = [question.text for question in scope.questions]
+    for scope in dataset.scopes:
+        asked = [
+            question
+            for question in scope.questions
+            if question.evidence and question.category not in dataset.apart
+        ]
+        queries = [question.text for question in asked]
         vectors = embed(queries) if embed and queries else None
-        prepared.append(Prepared(scope, Pipeline(scope, embed), vectors))
+        prepared.append(Prepared(asked, Pipeline(scope, embed), vectors))
     return prepared
 
 
@@ -253,12 +145,12 @@ def measure(
     """Ask every question."""
     tally = Tally(cutoffs)
     for part in prepared:
-        for i, question in enumerate(part.scope.questions):
+        for i, question in enumerate(part.questions):
             vector = None if part.vectors is None else part.vectors[i]
             started = time.perf_counter()
             keys = part.pipeline.recall(question.text, vector, weights, depth)
             tally.seconds += time.perf_counter() - started
-            tally.add(part.scope.name, question, keys)
+            tally.add(question, keys)
     return tally
 
 
@@ -287,19 +179,20 @@ def wordllama() -> Embed:
     return lambda texts: np.asarray(model.embed(texts, norm=True), dtype=np.float32)
 
 
-def report(name: str, tally: Tally) -> None:
+def report(dataset: Dataset, tally: Tally) -> None:
     """Print the table of one data set."""
-    for category in sorted({kind for _, kind, _ in tally.rows}):
-        label = f"{category} {CATEGORIES.get(category, '')}" if name == "locomo" else category
-        print(f"  {label:22}{tally.line(category=category)}")
-    print(f"  {'all':22}{tally.line()}   {1e3 * tally.seconds / len(tally.rows):.2f} ms a question")
+    for category in sorted({question.category for question, _ in tally.rows}):
+        label = f"{category} {dataset.categories.get(category, '')}"
+        print(f"  {label:24}{tally.line(category=category)}")
+    print(f"  {'all':24}{tally.line()}   {1e3 * tally.seconds / len(tally.rows):.2f} ms a question")
+    print(f"  {'without known-wrong':24}{tally.line(sound=True)}")
 
 
 def main() -> None:
     """Run the measurement that the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path, help="folder with locomo/, memdaily/ and musique/")
-    parser.add_argument("--dataset", choices=sorted(LOADERS), action="append")
+    parser.add_argument("--dataset", choices=NAMES, action="append")
     parser.add_argument("--ablate", action="store_true", help="leave out each ingredient in turn")
     parser.add_argument("--lexical", action="store_true", help="no embedding model")
     parser.add_argument("--pool", type=int, default=POOL_DEPTH, help="candidates from the store")
@@ -308,13 +201,14 @@ def main() -> None:
     chosen = {name: float(value) for name, value in (w.split("=") for w in arguments.weight)}
     weights = Weights(**{**asdict(Weights()), **chosen})
     embed = None if arguments.lexical else wordllama()
-    for name in arguments.dataset or LOADERS:
-        prepared = prepare(LOADERS[name](arguments.data), embed)
-        cutoffs = CUTOFFS[name]
+    for name in arguments.dataset or NAMES:
+        dataset = load(name, arguments.data)
+        prepared = prepare(dataset, embed)
+        cutoffs = dataset.cutoffs
         print(f"{name}: R@{cutoffs}, {'lexical' if arguments.lexical else 'wordllama'}, {weights}")
-        report(name, measure(prepared, weights, cutoffs, arguments.pool))
+        report(dataset, measure(prepared, weights, cutoffs, arguments.pool))
         for label, changed in ablations(weights).items() if arguments.ablate else ():
-            print(f"  {label:22}{measure(prepared, changed, cutoffs, arguments.pool).line()}")
+            print(f"  {label:24}{measure(prepared, changed, cutoffs, arguments.pool).line()}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The command `agentmem`: chat, import, search, inspect, forget, export and doctor."""
+"""The command `agentmem`: chat, import, search, inspect, forget, export, copy, doctor and bench."""
 
 from langchain_agentmem.cli._main import main
 

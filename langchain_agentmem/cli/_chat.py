@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
 from langchain_agentmem.cli._memory import of_user, opened, owner, real_text
+from langchain_agentmem.cli._model import chat_model
 from langchain_agentmem.cli._output import visible
-from langchain_agentmem.errors import AgentMemoryError, ConfigurationError
+from langchain_agentmem.errors import AgentMemoryError
 
 if TYPE_CHECKING:
     import argparse
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
     from langchain_agentmem.cli._output import Output
+
+_HINT: Final = "Name another one with --model, or talk to the memory alone with --model none."
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +62,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     from langchain_agentmem.surfaces.agent import create_memory_agent
 
     name = _model_name(args)
-    model = _model(name, args.base_url)
+    model = chat_model(name, args.base_url, hint=_HINT) if name else None
     thread = args.thread or f"chat-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     config = of_user(owner(args), thread_id=thread)
     failed = False
@@ -82,26 +85,6 @@ def _model_name(args: argparse.Namespace) -> str | None:
     if args.model:
         return None if args.model == "none" else str(args.model)
     return configured_model()
-
-
-def _model(name: str | None, base_url: str | None) -> Any:  # noqa: ANN401 - a chat model or None
-    """Return the chat model, made before the first turn so that a wrong name shows at once.
-
-    Raises:
-        ConfigurationError: There is no such model, package or key.
-    """
-    if name is None:
-        return None
-    from langchain.chat_models import init_chat_model
-
-    try:
-        return init_chat_model(name, base_url=base_url) if base_url else init_chat_model(name)
-    except Exception as error:  # every provider has its own errors for a missing key or name
-        msg = (
-            f"The chat model {name!r} cannot be used: {error} Name another one with --model, "
-            "or talk to the memory alone with --model none."
-        )
-        raise ConfigurationError(msg) from error
 
 
 def _is_interactive(args: argparse.Namespace, out: Output) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from langchain_agentmem._version import __version__
 from langchain_agentmem.cli import (
     _backup,
+    _bench,
     _chat,
     _copy,
     _doctor,
@@ -30,7 +31,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _INTERRUPTED: Final = 130
-_COMMANDS: Final = (_chat, _import, _search, _inspect, _forget, _export, _copy, _backup, _doctor)
+_COMMANDS: Final = (
+    _chat,
+    _import,
+    _search,
+    _inspect,
+    _forget,
+    _export,
+    _copy,
+    _backup,
+    _doctor,
+    _bench,
+)
 _EPILOG: Final = """\
 environment:
   AGENTMEM_DB     the memory file (default: ~/.agentmem/memory.sqlite)

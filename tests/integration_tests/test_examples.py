@@ -11,6 +11,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 DEMO = "demo.py"  # has a test of its own among the integration tests
 EXPECTED = {
     "quickstart.py": "My dog is called Rex.",
+    "own_benchmark.py": "| Rare | 100.0",
     "nodes.py": "- [",
     "tools.py": "Ann is allergic to peanuts.",
     "create_agent.py": "created memory",

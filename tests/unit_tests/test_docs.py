@@ -102,7 +102,7 @@ def _of(program: str) -> list[list[str]]:
 
 def test_make_targets_of_the_documentation_exist() -> None:
     """Every `make` command names a target of the Makefile."""
-    targets = set(re.findall(r"^([a-z_]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z_-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {word for words in _of("make") for word in words[1:] if "=" not in word}
     assert named
     assert named <= targets

@@ -1,0 +1,322 @@
+"""The report of a run: what to read first, then every figure with its n, its costs and its limits.
+
+Everything is made from the report's plain JSON, so that a kept JSON file gives the same pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from langchain_agentmem.evaluation.document import Plot, Section, Table, markdown, page
+from langchain_agentmem.evaluation.growth_report import growth_section
+from langchain_agentmem.evaluation.plots import Axis, bars, scatter
+from langchain_agentmem.evaluation.summary import ALL, SOUND
+
+Report = Mapping[str, Any]
+
+TITLE: Final = "Which memory do these conversations need?"
+_NO: Final = "–"  # noqa: RUF001 - the dash of an empty cell
+_GIVEN: Final = (
+    "Each system was given the same conversations in the order of time, and then the questions. "
+    "It never saw the right answers, the evidence or the kind of a question."
+)
+_MEASURED: Final = (
+    "R@k is the share of the turns that hold the answer (the evidence) among the first k results; "
+    "all@k is how often every one of them is there; MRR is one divided by the rank of the first. "
+    "In prompt is the share of the evidence in everything that was recalled, and the tokens beside "
+    "it are what a prompt pays for that: recalling everything finds everything."
+)
+_INTERVALS: Final = (
+    "The brackets are 95 % bootstrap intervals over conversations and the questions in them. A "
+    "difference is only called one where its interval leaves out 0."
+)
+
+
+def to_markdown(report: Report) -> str:
+    """Return the report as Markdown."""
+    return markdown(TITLE, sections(report))
+
+
+def to_html(report: Report) -> str:
+    """Return the report as one self-contained HTML page with plots."""
+    return page(TITLE, sections(report))
+
+
+def sections(report: Report) -> list[Section]:
+    """Return the parts of the report."""
+    parts = [Section(title="How to read this", text=(_GIVEN, _MEASURED, _INTERVALS))]
+    for dataset in report["datasets"]:
+        parts += [_results(dataset), _costs(dataset)]
+    if report.get("growth"):
+        parts.append(growth_section(report["growth"]))
+    return [*parts, _settings(report)]
+
+
+def _results(dataset: Mapping[str, Any]) -> Section:
+    size = (
+        f"{dataset['conversations']} conversations, {dataset['turns']:,} turns, "
+        f"{dataset['questions']:,} questions. Source: {dataset['source'] or 'your own'}; "
+        f"licence: {dataset['licence'] or 'your own'}."
+    )
+    text = [size, *dataset["notes"]]
+    tables = [summary_table(dataset)]
+    if len(dataset["systems"]) > 1 and any(each["differences"] for each in dataset["systems"]):
+        tables.append(_differences(dataset))
+    tables += _categories(dataset)
+    return Section(title=dataset["title"], text=text, tables=tables, plots=_plots(dataset))
+
+
+def summary_table(dataset: Mapping[str, Any]) -> Table:
+    """Return the table of one data set that the README shows."""
+    cutoffs = dataset["cutoffs"]
+    wanted = [f"R@{k}" for k in cutoffs] + [f"all@{cutoffs[-1]}", "MRR", "in prompt"]
+    wanted += ["must-not", "clean", "F1", "BLEU-1", "EM"]
+    names = [name for name in wanted if any(_has(each, ALL, name) for each in dataset["systems"])]
+    judged = any(_has(each, ALL, "judge 1") for each in dataset["systems"])
+    groups = [ALL] + [SOUND] * any(SOUND in each["measures"] for each in dataset["systems"])
+    columns = ["system", *names, *(["judge"] if judged else []), "tokens", "n"]
+    rows = [
+        [
+            each["name"] if group == ALL else f"{each['name']}, {SOUND}",
+            *(_cell(each, group, name, interval=name == dataset["primary"]) for name in names),
+            *([_judge(each, group)] if judged else []),
+            f"{each['read']['prompt_tokens']:,.0f}",
+            _n(each, group),
+        ]
+        for group in groups
+        for each in dataset["systems"]
+    ]
+    apart = f" Category {', '.join(dataset['apart'])} is apart." if dataset["apart"] else ""
+    return Table(
+        columns=columns,
+        rows=rows,
+        title="Results",
+        note=f"Shares in percent; tokens are those of the recalled text, on average.{apart}"
+        + _unranked(dataset),
+    )
+
+
+def _unranked(dataset: Mapping[str, Any]) -> str:
+    """Return what to know about the full context, where it is in the table."""
+    full = next((each for each in dataset["systems"] if each["name"] == "full_context"), None)
+    if full is None:
+        return ""
+    share = 100 * full["read"]["results"] * dataset["questions"] / max(full["read"]["turns"], 1)
+    cut = f" Of it, {share:.0f} % fits the prompt." if share < 99.5 else ""  # noqa: PLR2004 - rounds to 100
+    return f" full_context is not ranked: its R@k is that of the oldest turns.{cut}"
+
+
+def _has(system: Mapping[str, Any], group: str, name: str) -> bool:
+    return name in system["measures"].get(group, {})
+
+
+def _cell(system: Mapping[str, Any], group: str, name: str, *, interval: bool = False) -> str:
+    figure = system["measures"].get(group, {}).get(name)
+    if figure is None:
+        return _NO
+    if name == "must-not":
+        return f"{figure['mean']:.2f} a question"
+    if name == "MRR":
+        return f"{figure['mean']:.3f}"
+    text = f"{100 * figure['mean']:.1f}"
+    if interval:
+        text += f" [{100 * figure['low']:.1f}, {100 * figure['high']:.1f}]"
+    return text
+
+
+def _n(system: Mapping[str, Any], group: str) -> str:
+    figures = system["measures"].get(group, {})
+    return f"{max((each['n'] for each in figures.values()), default=0):,}"
+
+
+def _judge(system: Mapping[str, Any], group: str) -> str:
+    figures = system["measures"].get(group, {})
+    rounds = [
+        100 * each["mean"]
+        for name, each in figures.items()
+        if name.startswith("judge ") and name[6:].isdecimal()
+    ]
+    if not rounds:
+        return _NO
+    vague = figures.get("judge accepts vague")
+    control = f"; accepts {100 * vague['mean']:.0f} of vague" if vague else ""
+    mean = sum(rounds) / len(rounds)
+    return f"{mean:.1f} ± {(max(rounds) - min(rounds)) / 2:.1f}{control}"
+
+
+def _differences(dataset: Mapping[str, Any]) -> Table:
+    names = [f"R@{k}" for k in dataset["cutoffs"]] + ["MRR", "clean", "F1"]
+    others = [each for each in dataset["systems"] if each["differences"]]
+    kept = [name for name in names if any(name in each["differences"] for each in others)]
+    rows = [[each["name"], *(_difference(each, name) for name in kept)] for each in others]
+    reference = dataset["reference"]
+    return Table(
+        columns=["system", *kept],
+        rows=rows,
+        title=f"Differences to {reference}, on the same questions",
+        note="Points, with their 95 % interval; 'none shown' where it holds 0.",
+    )
+
+
+def _difference(system: Mapping[str, Any], name: str) -> str:
+    figure = system["differences"].get(name)
+    if figure is None:
+        return _NO
+    mean, low, high = (100 * figure[each] for each in ("mean", "low", "high"))
+    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]" + ("" if figure["shown"] else " none shown")
+
+
+def _category_groups(dataset: Mapping[str, Any]) -> list[str]:
+    found = dict.fromkeys(group for each in dataset["systems"] for group in each["measures"])
+    return [group for group in found if group.startswith("category ")]
+
+
+def _named(dataset: Mapping[str, Any], group: str) -> str:
+    number = group.removeprefix("category ")
+    name = dataset["categories"].get(number, "")
+    apart = " (apart)" if number in dataset["apart"] else ""
+    return f"{number} {name}{apart}".replace(" ", " ").strip()
+
+
+def _categories(dataset: Mapping[str, Any]) -> list[Table]:
+    groups = _category_groups(dataset)
+    if not groups:
+        return []
+    answered = any(_has(each, ALL, "F1") for each in dataset["systems"])
+    shown = [dataset["primary"], *(["F1", "refused"] if answered else [])]
+    return [
+        Table(
+            columns=["category", "n", *(each["name"] for each in dataset["systems"])],
+            rows=[
+                [
+                    _named(dataset, group),
+                    _n(dataset["systems"][0], group),
+                    *(_cell(each, group, name, interval=True) for each in dataset["systems"]),
+                ]
+                for group in groups
+            ],
+            title=f"{name} by category",
+        )
+        for name in shown
+        if any(_has(each, group, name) for each in dataset["systems"] for group in groups)
+    ]
+
+
+def _plots(dataset: Mapping[str, Any]) -> list[Plot]:
+    systems = [each for each in dataset["systems"] if _has(each, ALL, "in prompt")]
+    if not systems:
+        return []
+    found = {each["name"]: 100 * each["measures"][ALL]["in prompt"]["mean"] for each in systems}
+    tokens = {each["name"]: max(each["read"]["prompt_tokens"], 1.0) for each in systems}
+    spent = {each["name"]: max(_seconds(each), 1e-3) for each in systems}
+    percent = Axis("evidence in the prompt, %", 0, 105)
+    parts = [
+        Plot(
+            title="Evidence found against tokens in the prompt",
+            svg=scatter(
+                {name: (tokens[name], found[name]) for name in found},
+                Axis.over("tokens in the prompt (log)", list(tokens.values()), log=True),
+                percent,
+            ),
+            note="The further up and to the left, the better.",
+        ),
+        Plot(
+            title="Cost against quality",
+            svg=scatter(
+                {name: (spent[name], found[name]) for name in found},
+                Axis.over(
+                    "milliseconds a turn written and a question asked (log)",
+                    list(spent.values()),
+                    log=True,
+                ),
+                percent,
+            ),
+            note="Time of writing one turn and answering one recall, model calls included.",
+        ),
+    ]
+    groups = [each for each in _category_groups(dataset) if _any(systems, each, dataset["primary"])]
+    if groups:
+        series = {
+            each["name"]: [
+                100 * each["measures"].get(group, {}).get(dataset["primary"], {}).get("mean", 0)
+                for group in groups
+            ]
+            for each in systems
+        }
+        names = [_named(dataset, group) for group in groups]
+        title = f"{dataset['primary']} by category"
+        axis = Axis(f"{dataset['primary']}, %", 0, 105)
+        parts.append(Plot(title=title, svg=bars(names, series, axis)))
+    return parts
+
+
+def _any(systems: Sequence[Mapping[str, Any]], group: str, name: str) -> bool:
+    return any(_has(each, group, name) for each in systems)
+
+
+def _seconds(system: Mapping[str, Any]) -> float:
+    """Return milliseconds for one turn written and one question asked."""
+    write, read = system["write"], system["read"]
+    a_turn = float(write["seconds"]) / max(int(write["turns"]), 1)
+    return 1000 * (a_turn + float(read["seconds"]) / max(int(read["timed"]), 1))
+
+
+def _costs(dataset: Mapping[str, Any]) -> Section:
+    columns = ["system", "calls", "tokens in", "tokens out", "p50 ms", "p95 ms"]
+    write = [
+        [
+            each["name"],
+            *_cost(each["write"]),
+            f"{each['write']['items']:,}",
+            f"{each['write']['bytes'] / 1000:,.0f}",
+        ]
+        for each in dataset["systems"]
+    ]
+    read = [
+        [
+            each["name"],
+            *_cost(each["read"]),
+            f"{each['read']['results']:.1f}",
+            f"{each['read']['turns_per_result']:.2f}",
+            f"{each['read']['prompt_tokens']:,.0f}",
+        ]
+        for each in dataset["systems"]
+    ]
+    tables = [
+        Table(
+            columns=[*columns, "items", "kB"],
+            rows=write,
+            title=f"Writing {dataset['turns']:,} turns",
+            note="Times are of one call of remember; bytes are those of the store's file, its "
+            "index included, or of the words and vectors that a baseline keeps.",
+        ),
+        Table(
+            columns=[*columns, "results", "turns a result", "tokens a question"],
+            rows=read,
+            title=f"Asking {dataset['questions']:,} questions",
+            note="Times are of one recall, the embedding of the question included.",
+        ),
+    ]
+    failed = [each for each in dataset["systems"] if each["failures"]["n"]]
+    lines = [[each["name"], line] for each in failed for line in each["failures"]["first"]]
+    if failed:
+        count = sum(each["failures"]["n"] for each in failed)
+        note = f"{count} in all; each counts as wrong."
+        tables.append(
+            Table(columns=["system", "what failed"], rows=lines, title="Failures", note=note)
+        )
+    text = [] if failed else ["Nothing failed."]
+    return Section(title=f"{dataset['title']}: what it costs", text=text, tables=tables)
+
+
+def _cost(cost: Mapping[str, Any]) -> list[str]:
+    counts = [f"{cost[name]:,}" for name in ("calls", "input_tokens", "output_tokens")]
+    return [*counts, *(_NO if cost[n] is None else f"{cost[n]:.1f}" for n in ("p50_ms", "p95_ms"))]
+
+
+def _settings(report: Report) -> Section:
+    rows = [[name, str(value)] for name, value in report["settings"].items()]
+    skipped = [f"Left out: {each}" for each in report["skipped"]]
+    table = Table(columns=["setting", "value"], rows=rows)
+    return Section(title="How it was run", text=skipped, tables=[table])
