@@ -100,7 +100,7 @@ def terms(text: str) -> list[str]:
     """
     folded = fold(text)
     if folded.isascii():
-        return [stem(word) for word in _ASCII_WORD.findall(folded)]
+        return list(map(stem, _ASCII_WORD.findall(folded)))
     return [term for word in _words(folded) for term in _expand(word)]
 
 

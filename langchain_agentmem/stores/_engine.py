@@ -148,11 +148,7 @@ class Engine:
         if not puts:
             return
         with self.database.reader() as connection:
-            for put in puts:
-                stored = _writes.stored_units(connection, put)
-                for unit in put.units:
-                    if unit.digest in stored:
-                        unit.vector, unit.terms = stored[unit.digest]
+            _writes.reuse_units(connection, puts)
         if self._settings is not None and self._settings.embeddings is not None:
             batch.documents = list(
                 dict.fromkeys(unit.text for unit in batch.units if unit.vector is None)

@@ -70,6 +70,13 @@ def check_labels(namespace: Sequence[str]) -> None:
     Raises:
         InvalidNamespaceError: If a label is empty, no string, has a period, NUL or lone surrogate.
     """
+    if type(namespace) is tuple and all(type(label) is str for label in namespace):
+        _check_tuple(namespace)
+    else:
+        _check_labels(namespace)
+
+
+def _check_labels(namespace: Sequence[str]) -> None:
     if isinstance(namespace, str) or not isinstance(namespace, Sequence):
         msg = f"A namespace is a tuple of strings, not {type(namespace).__name__}: {namespace!r}."
         raise InvalidNamespaceError(msg)
@@ -78,6 +85,10 @@ def check_labels(namespace: Sequence[str]) -> None:
         if problem:
             msg = f"Invalid namespace label {label!r} in {tuple(namespace)!r}: {problem}."
             raise InvalidNamespaceError(msg)
+
+
+# A batch names few namespaces many times; only a tuple that passed is remembered.
+_check_tuple = lru_cache(maxsize=4096)(_check_labels)
 
 
 def matches(namespace: tuple[str, ...], conditions: Iterable[MatchCondition]) -> bool:

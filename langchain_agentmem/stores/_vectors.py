@@ -8,7 +8,7 @@ about ten times less than float16's; cosines differ from those of float32 by les
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final
 
 import faiss
@@ -37,7 +37,9 @@ def as_matrix(vectors: Sequence[Sequence[float]], dims: int) -> Floats:
                 f"{dims}; set dims to the embedder's length."
             )
             raise ValueError(msg)
-    matrix = np.array(vectors, dtype=np.float32).reshape(len(vectors), dims)
+    numbers = chain.from_iterable(vectors)
+    matrix = np.fromiter(numbers, dtype=np.float32, count=len(vectors) * dims)
+    matrix = matrix.reshape(len(vectors), dims)
     if not np.isfinite(matrix).all():
         msg = "The embedder returned a vector with NaN or infinity; nothing was written."
         raise ValueError(msg)
@@ -63,6 +65,8 @@ def query_vector(query: Sequence[float], dims: int, distance: str) -> Floats:
 def encode(matrix: Floats) -> list[bytes]:
     """Return the rows of a matrix as they are stored."""
     exact = _fit_halves(matrix[:, :_SAMPLE])  # most vectors show in a few numbers that they do not
+    if not exact.any():
+        return _encode_whole(matrix)
     exact[exact] = _fit_halves(matrix[exact])
     halves = iter(_rows_of(matrix[exact].astype(np.float16)))
     whole = iter(_encode_whole(matrix[~exact]))

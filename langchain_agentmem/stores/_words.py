@@ -6,8 +6,8 @@ of `retrieval.lexical`, over exactly the rows that a search may return.
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -35,9 +35,7 @@ def entry(scope: str, terms: str) -> str:
     words = terms.split()
     if not terms.isascii():
         words = list(map(_token, words))
-    repeated = {
-        _REPEATED + word for word, following in pairwise(sorted(words)) if word == following
-    }
+    repeated = [_REPEATED + word for word, count in Counter(words).items() if count > 1]
     return " ".join([scope, *words, *sorted(repeated)])
 
 

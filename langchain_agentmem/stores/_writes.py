@@ -21,6 +21,13 @@ MAX_UNITS: Final = 1 << UNIT_BITS
 _BY_KEY: Final = (
     "FROM items i JOIN namespaces n ON n.id = i.namespace_id WHERE n.path = ? AND i.key = ?"
 )
+_BY_ONE_KEY: Final = (
+    "SELECT key, id, updated_at, expires_at FROM items WHERE namespace_id = ? AND key = ?"
+)
+_BY_KEYS: Final = (
+    "SELECT key, id, updated_at, expires_at FROM items "
+    "WHERE namespace_id = ? AND key IN (SELECT value FROM json_each(?))"
+)
 
 Expected = Mapping[tuple[tuple[str, ...], str], int | None]
 
@@ -36,20 +43,29 @@ def apply_puts(
         now: The time of the write, in microseconds.
         omit_expired: Whether an expired item counts as absent.
     """
-    rows = _NewRows()
+    ordered, rows = list(puts), _NewRows()
     places: dict[str, tuple[int, str]] = {}
-    for put in puts:
-        if put.path not in places:
-            places[put.path] = _ensure_namespace(transaction.connection, put.path)
-        found = _find(
-            transaction.connection, places[put.path][0], put.key, now if omit_expired else None
-        )
+    known: dict[str, dict[str, tuple[int, int, bool]]] = {}
+    horizon = now if omit_expired else None
+    for path, group in _by_path(ordered).items():
+        places[path] = _ensure_namespace(transaction.connection, path)
+        keys = [put.key for put in group]
+        known[path] = _find(transaction.connection, places[path][0], keys, horizon)
+    for put in ordered:  # the later of two is the newer one
+        found = known[put.path].get(put.key)
         if found is not None and (put.value is None or found[2]):
             remove_items(transaction, [found[0]])
             found = None
         if put.value is not None:
             _write(transaction, put, now, found=found, place=places[put.path], rows=rows)
     rows.write(transaction.connection)
+
+
+def _by_path(puts: Iterable[Put]) -> dict[str, list[Put]]:
+    grouped: dict[str, list[Put]] = {}
+    for put in puts:
+        grouped.setdefault(put.path, []).append(put)
+    return grouped
 
 
 class _NewRows:
@@ -69,16 +85,17 @@ class _NewRows:
 
 
 def _find(
-    connection: sqlite3.Connection, namespace: int, key: str, now: int | None
-) -> tuple[int, int, bool] | None:
-    """Return an item's id, last update and whether it is expired."""
-    row = connection.execute(
-        "SELECT id, updated_at, expires_at FROM items WHERE namespace_id = ? AND key = ?",
-        (namespace, key),
-    ).fetchone()
-    if row is None:
-        return None
-    return row[0], row[1], now is not None and row[2] is not None and row[2] <= now
+    connection: sqlite3.Connection, namespace: int, keys: Sequence[str], now: int | None
+) -> dict[str, tuple[int, int, bool]]:
+    """Return items' ids, last updates and whether they are expired, by key."""
+    sql, values = _BY_ONE_KEY, [namespace, *keys]
+    if len(keys) > 1:
+        sql, values = _BY_KEYS, [namespace, json.dumps(keys)]
+    rows = connection.execute(sql, values)
+    return {
+        key: (item, updated, now is not None and expires is not None and expires <= now)
+        for key, item, updated, expires in rows.fetchall()
+    }
 
 
 def _write(
@@ -252,16 +269,22 @@ def check_versions(connection: sqlite3.Connection, expected: Expected, now: int)
         raise ConflictError(conflicts)
 
 
-def stored_units(connection: sqlite3.Connection, put: Put) -> dict[bytes, tuple[bytes | None, str]]:
-    """Return the vectors and terms an item already has, by the digest of their text."""
-    row = connection.execute(f"SELECT i.id {_BY_KEY}", (put.path, put.key)).fetchone()
-    if row is None:
-        return {}
-    rows = connection.execute(
-        "SELECT digest, vector, terms FROM units WHERE id >= ? AND id < ?",
-        (row[0] << UNIT_BITS, (row[0] + 1) << UNIT_BITS),
-    )
-    return {digest: (vector, terms) for digest, vector, terms in rows}
+def reuse_units(connection: sqlite3.Connection, puts: Iterable[Put]) -> None:
+    """Give the texts of puts the vectors and terms that their items already have for them."""
+    for path, group in _by_path(puts).items():
+        row = connection.execute("SELECT id FROM namespaces WHERE path = ?", (path,)).fetchone()
+        known = {} if row is None else _find(connection, row[0], [put.key for put in group], None)
+        for put in group:
+            if put.key in known:
+                item = known[put.key][0]
+                rows = connection.execute(
+                    "SELECT digest, vector, terms FROM units WHERE id >= ? AND id < ?",
+                    (item << UNIT_BITS, (item + 1) << UNIT_BITS),
+                )
+                stored = {digest: (vector, terms) for digest, vector, terms in rows}
+                for unit in put.units:
+                    if unit.digest in stored:
+                        unit.vector, unit.terms = stored[unit.digest]
 
 
 def read_all_units(

@@ -434,3 +434,13 @@ async def test_s4_sync_call_on_a_running_loop(store: FaissSqliteStore) -> None:
     """A sync call on the loop's own thread works."""
     store.put(("a",), "k", {"text": "x"})
     assert len(store.search(("a",), query="x")) == 1
+
+
+def test_later_puts_of_a_batch_are_newer_across_namespaces(client: Client) -> None:
+    """Puts of one batch keep their order when namespaces alternate, old and new items too."""
+    client.batch([PutOp(("a",), "old", {"n": -1})])
+    places = [("a",), ("b",), ("a", "x"), ("b",), ("a",), ("c",)]
+    ops = [PutOp(place, str(n), {"n": n}) for n, place in enumerate(places)]
+    ops.insert(3, PutOp(("a",), "old", {"n": 99}))
+    client.batch(ops)
+    assert [item.value["n"] for item in client.search(())] == [5, 4, 3, 99, 2, 1, 0]
