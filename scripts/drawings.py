@@ -1,7 +1,8 @@
-"""Draw the graphs of `langgraph.json` into the pages of `docs/`, from the code.
+"""Draw the graphs of `langgraph.json`, and of examples, into the pages of `docs/`, from the code.
 
 Run from the repository: `python scripts/drawings.py`; with `--check` it changes nothing and fails
-where a drawing is out of date. A drawing is the `mermaid` block after `<!-- drawing: NAME -->`.
+where a drawing is out of date. A drawing is the `mermaid` block after `<!-- drawing: NAME -->`; NAME
+is one of `langgraph.json`, or `examples/FILE.py:VARIABLE`.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 _BLOCK: Final = re.compile(
-    r"(<!-- drawing: (\w+) -->\n```mermaid\n)(.*?)(?=```$)", re.DOTALL | re.MULTILINE
+    r"(<!-- drawing: ([\w./:]+) -->\n```mermaid\n)(.*?)(?=```$)", re.DOTALL | re.MULTILINE
 )
 
 
 def draw(name: str) -> str:
-    """Return a graph of `langgraph.json` as mermaid text, with the insides of its subgraphs.
+    """Return a graph as mermaid text, with the insides of its subgraphs.
 
     Raises:
         KeyError: There is no such graph.
     """
     listed = json.loads((ROOT / "langgraph.json").read_text("utf-8"))["graphs"]
-    path, _, variable = listed[name]["path"].partition(":")
+    path, _, variable = (name if ":" in name else listed[name]["path"]).partition(":")
     module = importlib.import_module(path.removeprefix("./").removesuffix(".py").replace("/", "."))
     drawn: str = getattr(module, variable).get_graph(xray=True).draw_mermaid()
     return drawn.strip() + "\n"
