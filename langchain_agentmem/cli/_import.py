@@ -68,19 +68,25 @@ class Tally:
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401 - argparse's private type
     """Add the command's arguments."""
     from langchain_agentmem.conversations import BATCH_SIZE, FORMATS
+    from langchain_agentmem.migration import FOREIGN_FORMATS
 
     parser = commands.add_parser(
         "import",
         parents=[common],
-        help="fill the memory from conversations: JSONL, OpenAI lists, ChatGPT, MemoryBank",
-        description="Read conversations into the memory. All files are checked before anything is "
-        "written. An import that was cut off is run again: what is there is not written twice.",
+        help="fill the memory from conversations: JSONL, OpenAI lists, ChatGPT, MemoryBank; or "
+        "from memories of LangMem and mem0",
+        description="Read conversations, or another package's memories, into the memory. All "
+        "files are checked before anything is written. An import that was cut off is run again: "
+        "what is there is not written twice.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="what to read")
     parser.add_argument(
-        "--format", choices=FORMATS, default="auto", help="format of the files (default: auto)"
+        "--format",
+        choices=(*FORMATS, *FOREIGN_FORMATS),
+        default="auto",
+        help="format of the files (default: auto); langmem is a dump of a store, mem0 an export",
     )
     parser.add_argument(
         "--skip-invalid",
@@ -99,7 +105,12 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Check all files, then import them."""
+    from langchain_agentmem.cli import _import_memories
+    from langchain_agentmem.migration import FOREIGN_FORMATS
+
     with _rereadable(args.files) as paths:
+        if args.format in FOREIGN_FORMATS:
+            return _import_memories.run(args, [path for path, _ in paths], out)
         return _import(args, paths, out)
 
 
