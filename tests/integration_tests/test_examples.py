@@ -13,7 +13,7 @@ EXPECTED = {
     "quickstart.py": "My dog is called Rex.",
     "own_benchmark.py": "| Rare | 100.0",
     "nodes.py": "- [",
-    "tool_choice.py": "ann: Book a dinner for two. -> Done: A table for 2 at the Green Kitchen.\nbob: ",
+    "tool_choice.py": "dinner for two. -> Done: A table for 2 at the Green Kitchen.\nbob: Book",
     "tools.py": "Ann is allergic to peanuts.",
     "create_agent.py": "created memory",
     "memory_agent.py": "a parrot called Pixel.",
