@@ -1,8 +1,8 @@
 """Draw the graphs of `langgraph.json`, and of examples, into the pages of `docs/`, from the code.
 
 Run from the repository: `python scripts/drawings.py`; with `--check` it changes nothing and fails
-where a drawing is out of date. A drawing is the `mermaid` block after `<!-- drawing: NAME -->`, with
-a name of `langgraph.json` or `examples/FILE.py:VARIABLE`.
+where a drawing is out of date. A drawing is the `mermaid` block after `<!-- drawing: NAME -->`,
+with a name of `langgraph.json` or `examples/FILE.py:VARIABLE`.
 """
 
 from __future__ import annotations
