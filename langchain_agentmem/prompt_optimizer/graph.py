@@ -60,11 +60,9 @@ def create_prompt_optimizer_graph(
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build a graph that improves prompts from conversations, within a budget and with a way back.
 
-    It takes `trajectories` (or reads those that were recorded with
-    `PromptMemory.record`) and returns `report`, `prompts`, `calls` and `tokens`.
-
-    The call budget is shared out before anything is proposed: each prompt that is reached gets an
-    equal part, and prompts that no part is left for are reported as `not_reached`.
+    It takes `trajectories`, or reads those recorded with `PromptMemory.record`, and returns
+    `report`, `prompts`, `calls` and `tokens`. The call budget is shared out before anything is
+    proposed, equally; prompts that no part is left for are reported as `not_reached`.
 
     Args:
         model: A chat model or its name for `init_chat_model`; a call's `model` wins over it.
@@ -100,17 +98,11 @@ def create_prompt_optimizer_graph(
         ```python
         prompt = {"name": "support", "prompt": "Answer {question} politely."}
         graph = create_prompt_optimizer_graph("openai:gpt-4.1-mini", prompts=prompt, store=store)
-        result = graph.invoke(
-            {"trajectories": [(messages, "too long"), (others, "too long"), (third, "good")]},
-            {"configurable": {"user_id": "ann"}},
-        )
-        result["report"][0]["diff"]
+        graph.invoke({"trajectories": [(messages, "too long"), ...]}, config)["report"]
         ```
     """
-    if isinstance(prompts, PromptMemory):
-        memory = prompts
-    else:
-        memory = PromptMemory(
+    if not isinstance(prompts, PromptMemory):
+        prompts = PromptMemory(
             prompts=prompts,
             namespace=namespace,
             read_namespaces=read_namespaces,
@@ -118,19 +110,21 @@ def create_prompt_optimizer_graph(
             clock=clock,
         )
     named = strategy if isinstance(strategy, str) else CUSTOM
-    params = OptimizerParameters.of(strategy=named, **parameters)
-    choices = Choices(own=own_strategy(strategy, model), evaluators=evaluator, examples=examples)
-    limits = Limits(
-        template_format=template_format, must_keep=must_keep, must_not_contain=must_not_contain
+    nodes = Nodes(
+        memory=prompts,
+        parameters=OptimizerParameters.of(strategy=named, **parameters),
+        choices=Choices(own=own_strategy(strategy, model), evaluators=evaluator, examples=examples),
+        limits=Limits(
+            template_format=template_format, must_keep=must_keep, must_not_contain=must_not_contain
+        ),
     )
-    nodes = Nodes(memory=memory, parameters=params, choices=choices, limits=limits)
-    _check(nodes)
-    rng = rng or random.Random()  # noqa: S311 - ids and sampling, not secrets
-    return _compiled(nodes, model, rng)
+    return _checked_and_compiled(nodes, model, rng)
 
 
-def _check(nodes: Nodes) -> None:
-    """Refuse what could only fail later.
+def _checked_and_compiled(
+    nodes: Nodes, model: BaseChatModel | str | None, rng: random.Random | None
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Refuse what could only fail later, and compile the rest.
 
     Raises:
         ConfigurationError: See `create_prompt_optimizer_graph`.
@@ -147,6 +141,7 @@ def _check(nodes: Nodes) -> None:
         except ValueError as error:
             msg = f"Prompt {name!r}: {error} Escape it, or pass template_format='none'."
             raise ConfigurationError(msg) from error
+    return _compiled(nodes, model, rng or random.Random())  # noqa: S311 - ids and sampling, not secrets
 
 
 def _compiled(

@@ -142,7 +142,7 @@ class Gradient:
             instructions=_with(_EDIT, self.edit_guidance),
             data=f"{render(task.prompt, ())}\n{lines([advice])}",
         )
-        text = edit.value.new_prompt if edit.value else ""
+        text = edit.value.new_prompt if edit.value else None
         return candidates(text, judged.hypotheses, self.name, task)
 
     def _reflect(self, data: str, budget: Budget) -> Steps[list[dict[str, Any]]]:
@@ -198,23 +198,23 @@ class Metaprompt:
             )
             if found.value is None:
                 break
-            text = found.value.new_prompt or ""
-            if text.strip() and step >= self.min_reflection_steps:
-                return candidates(text, found.value.reflection, self.name, task)
-            notes.append({"reflection": found.value.reflection, "draft": text})
+            draft = found.value.new_prompt or ""
+            if draft.strip() and step >= self.min_reflection_steps:
+                return candidates(draft, found.value.reflection, self.name, task)
+            notes.append({"reflection": found.value.reflection, "draft": draft})
         edit = yield from decide(
             NewPrompt,
             purpose="edit",
             instructions=_with(_FINISH, self.guidance),
             data=f"{data}\n{lines(notes)}",
         )
-        text = edit.value.new_prompt if edit.value else ""
+        text = edit.value.new_prompt if edit.value else None
         return candidates(text, str(notes[-1]["reflection"]) if notes else "", self.name, task)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptMemoryStrategy:
-    """Decide and write in one call; an answer without a text keeps the prompt.
+    """Decide and write in one call.
 
     Attributes:
         guidance: Further instructions.
@@ -263,9 +263,16 @@ class CallableStrategy:
         return _read(given, self.name, task)
 
 
-def candidates(text: str, hypotheses: str, operator: str, task: Task) -> list[Candidate]:
-    """Return a text as the only candidate; no candidate if it says nothing."""
-    if not text.strip():
+def candidates(text: str | None, hypotheses: str, operator: str, task: Task) -> list[Candidate]:
+    """Return a text as the only candidate, an empty one too: the guards refuse it and say so.
+
+    Args:
+        text: The whole new prompt; None if the model gave no answer that could be read.
+        hypotheses: Why it should be better.
+        operator: What made it.
+        task: What it was made for.
+    """
+    if text is None:
         return []
     made = Candidate(text=text, hypotheses=hypotheses, operator=operator, parents=(task.text,))
     return [made]

@@ -37,11 +37,18 @@ def test_answer_that_keeps_the_prompt_changes_nothing(any_store: BaseStore, ways
 
 
 @pytest.mark.parametrize("text", ["", "   \n"])
-def test_update_to_nothing_keeps_the_prompt(text: str, ways: Ways) -> None:
-    """A proposal to change the prompt to nothing is no proposal."""
-    result = ways.run(optimizer(ScriptedChatModel(replies=[update(text)]), InMemoryStore()))
+@pytest.mark.parametrize("strategy", ["gradient", "metaprompt", "prompt_memory"])
+def test_proposal_to_empty_the_prompt_is_refused(strategy: str, text: str, ways: Ways) -> None:
+    """A proposal to change the prompt to nothing is refused, reported, and kept in the history."""
+    model = ScriptedChatModel(replies=lambda _: {**LOOK, **WANTED, **update(text)})
+    store = InMemoryStore()
+    result = ways.run(optimizer(model, store, strategy=strategy))
     assert result["prompts"] == {"prompt": PROMPT}
-    assert result["report"][0]["decision"] == "no_change"
+    (row,) = result["report"]
+    assert (row["decision"], row["reason"]) == ("rejected", "The candidate is empty.")
+    prompts = PromptMemory(store=store)
+    assert ways.call(prompts, "get", "prompt").text == PROMPT
+    assert ways.call(prompts, "history", "prompt")[-1].decision == "rejected"
 
 
 def test_dropped_variable_is_repaired_once(any_store: BaseStore, ways: Ways) -> None:
