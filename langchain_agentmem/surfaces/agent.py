@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from langgraph.graph import StateGraph
 
     from langchain_agentmem.memories.base import Memory
+    from langchain_agentmem.prompt_optimizer import PromptMemory
     from langchain_agentmem.steps.environment import Environment
 
 PROMPT: Final = (
@@ -48,9 +49,13 @@ class AgentState(MemoryState, total=False):
     Attributes:
         remembered: Id of the last message that was handed to the memory. Messages up to it are not
             handed over again, so that what was forgotten since does not come back.
+        prompts: Active text of the agent's prompt, if it is one that learns.
+        prompt_versions: Its version.
     """
 
     remembered: str
+    prompts: dict[str, str]
+    prompt_versions: dict[str, int]
 
 
 class AgentInput(TypedDict, total=False):
@@ -66,6 +71,9 @@ class AgentOutput(RecallOutput, RememberOutput, total=False):
 
     messages: Annotated[
         list[AnyMessage], Field(description="The conversation with the answer."), add_messages
+    ]
+    prompt_versions: Annotated[
+        dict[str, int], Field(description="Which version of a learning prompt was served.")
     ]
 
 
@@ -87,7 +95,7 @@ def create_memory_agent(
     *,
     model: BaseChatModel | str | None = None,
     tools: bool | Sequence[BaseTool] = True,
-    prompt: str = PROMPT,
+    prompt: str | PromptMemory = PROMPT,
 ) -> StateGraph[Any, Any, Any, Any]:
     """Build an agent that recalls before it answers and remembers what was said.
 
@@ -99,7 +107,8 @@ def create_memory_agent(
         model: A chat model or its name for `init_chat_model`. A call's context or config may name
             another one as `model`. Without any, the agent quotes what it remembers.
         tools: True for the two memory tools, False for none, or tools of your own to add to them.
-        prompt: What the model is told about its memory.
+        prompt: What the model is told about its memory. With a `PromptMemory` it is told the active
+            version of that memory's first prompt, as it is, and the state says which that was.
 
     Returns:
         A graph to compile: `create_memory_agent(memory).compile(store=..., checkpointer=...)`. It
@@ -127,7 +136,7 @@ def create_memory_agent(
     )
     builder.add_node("remember", _remember_node(memory))
     builder.add_edge(START, "recall")
-    builder.add_edge("recall", "model")
+    builder.add_edge("recall", _load_prompt(builder, prompt))
     if offered:
         from langgraph.prebuilt import ToolNode
 
@@ -140,6 +149,17 @@ def create_memory_agent(
         builder.add_edge("model", "remember")
     builder.add_edge("remember", END)
     return builder
+
+
+def _load_prompt(builder: StateGraph[Any, Any, Any, Any], prompt: str | PromptMemory) -> str:
+    """Return which node follows `recall`: `load_prompt` if the prompt is one that learns."""
+    if isinstance(prompt, str):
+        return "model"
+    from langchain_agentmem.surfaces.prompts import load_prompt_node
+
+    builder.add_node("load_prompt", load_prompt_node(prompt, list(prompt.prompts)[:1]))
+    builder.add_edge("load_prompt", "model")
+    return "load_prompt"
 
 
 def _tools(memory: Memory, tools: bool | Sequence[BaseTool]) -> list[BaseTool]:
@@ -205,10 +225,12 @@ class _Model:
     Args:
         memory: What is recalled again if an interrupt before this step has lost it.
         tools: What the model may call.
-        prompt: What it is told about its memory.
+        prompt: What it is told about its memory, unless the state holds a prompt.
     """
 
-    def __init__(self, memory: Memory, tools: Sequence[BaseTool], prompt: str) -> None:
+    def __init__(
+        self, memory: Memory, tools: Sequence[BaseTool], prompt: str | PromptMemory
+    ) -> None:
         self._memory = memory
         self._tools = tools
         self._prompt = prompt
@@ -217,13 +239,20 @@ class _Model:
         """Ask the model; without one, quote what was recalled."""
         messages: list[AnyMessage] = list(state["messages"])
         if "memories" not in state:
-            state = yield from self._memory.recall_flow().drive({"messages": messages})
+            state = yield from self._memory.recall_flow().drive(state)
         if not (yield from HasModel()):
             yield from Emit("no_model_configured", {"node": "model"})
             return {"messages": [_quoting(state.get("memories") or [], last_human_text(messages))]}
-        told = "\n\n".join(filter(None, (self._prompt, state.get("memory_context"))))
+        prompt = self._prompt if isinstance(self._prompt, str) else _served(state)
+        told = "\n\n".join(filter(None, (prompt, state.get("memory_context"))))
         reply = yield from Ask([SystemMessage(told), *messages], "answer", tools=self._tools)
         return {"messages": [reply]}
+
+
+def _served(state: Mapping[str, Any]) -> str:
+    """Return the text that `load_prompt` has left in the state."""
+    (text,) = state["prompts"].values()
+    return str(text)
 
 
 def _quoting(memories: Sequence[Mapping[str, Any]], question: str) -> AIMessage:

@@ -22,9 +22,12 @@ GRAPH = '''
 
 import time
 
-from langchain_agentmem.prompt_optimizer import create_prompt_optimizer_graph
+from langchain_agentmem import RAGMemory
+from langchain_agentmem.prompt_optimizer import PromptMemory, create_prompt_optimizer_graph
+from langchain_agentmem.surfaces import create_memory_agent
 from langchain_agentmem.testing import ScriptedChatModel
 
+PROMPT = {"name": "support", "prompt": "Answer {q}."}
 ANSWER = {"update_prompt": True, "new_prompt": "Answer {q} in one sentence."}
 
 
@@ -35,11 +38,17 @@ def evaluator(text, example):
 
 graph = create_prompt_optimizer_graph(
     ScriptedChatModel(replies=lambda _: ANSWER),
-    prompts={"name": "support", "prompt": "Answer {q}."},
+    prompts=PROMPT,
     strategy="prompt_memory",
     evaluator=evaluator,
     examples=[1, 2, 3],
 )
+agent = create_memory_agent(
+    RAGMemory(),
+    model=ScriptedChatModel(replies=lambda told: str(told[0].content).splitlines()[0]),
+    prompt=PromptMemory(prompts=PROMPT),
+    tools=False,
+).compile(name="obedient")
 '''
 TALKS: list[Any] = [
     {"id": str(number), "messages": [{"role": "user", "content": f"Question {number}"}]}
@@ -54,7 +63,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     (folder / "graphs" / "scripted.py").write_text(GRAPH, "utf-8")
     config = json.loads((folder / "langgraph.json").read_text("utf-8"))
     own = config["graphs"]["prompt_optimizer"]
-    config["graphs"] = {"prompt_optimizer": own, "scripted": "./graphs/scripted.py:graph"}
+    config["graphs"] = {
+        "prompt_optimizer": own,
+        "scripted": "./graphs/scripted.py:graph",
+        "obedient": "./graphs/scripted.py:agent",
+    }
     (folder / "langgraph.json").write_text(json.dumps(config), "utf-8")
     running = start(folder)
     yield running
@@ -94,6 +107,24 @@ async def test_approval_in_the_middle_of_a_run(client: LangGraphClient) -> None:
     home = ("memories", "bea", "prompts", "support")
     stored: Any = await client.store.get_item(home, "2")
     assert stored["value"]["content"]["text"] == "Answer {q} in one sentence."
+
+
+async def test_the_agent_is_told_what_the_optimizer_has_learned(client: LangGraphClient) -> None:
+    """An accepted version is served by the agent's very next run, for this user alone."""
+
+    async def told(user: str) -> list[Any]:
+        given: Any = {"messages": [{"role": "user", "content": "Hello?"}]}
+        state: Any = await client.runs.wait(
+            None, "obedient", input=given, context={"user_id": user}
+        )
+        return [state["messages"][-1]["content"], state["prompt_versions"]]
+
+    assert await told("eve") == ["Answer {q}.", {"support": 1}]
+    await client.runs.wait(
+        None, "scripted", input={"trajectories": TALKS}, context={"user_id": "eve"}
+    )
+    assert await told("eve") == ["Answer {q} in one sentence.", {"support": 2}]
+    assert await told("fay") == ["Answer {q}.", {"support": 1}]
 
 
 async def test_a_parameter_of_the_form_changes_the_run(client: LangGraphClient) -> None:

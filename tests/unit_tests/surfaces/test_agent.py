@@ -14,6 +14,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem import FaissSqliteStore, RAGMemory
+from langchain_agentmem.prompt_optimizer import PromptMemory
 from langchain_agentmem.surfaces.agent import OFFLINE, configured_model, create_memory_agent
 from langchain_agentmem.testing import ScriptedChatModel
 
@@ -91,6 +92,21 @@ def test_interrupt_before_the_model_loses_no_memory(store: BaseStore, *, is_asyn
         agent.invoke(given, config, interrupt_before=["model"])
         state = agent.invoke(None, config)
     assert "The key is under the pot." in last(state)
+
+
+def test_a_prompt_that_learns_is_served_at_the_next_call(store: BaseStore, say: Invoke) -> None:
+    """The agent is told the active version, each user their own, and says which it was."""
+    model = ScriptedChatModel(replies=lambda _: "Yes.")
+    prompts = PromptMemory(prompts={"name": "agent", "prompt": "Be kind."})
+    agent = create_memory_agent(RAGMemory(), model=model, prompt=prompts).compile(store=store)
+    first = say(agent, "Are you there?")
+    handle = PromptMemory(store=store)
+    handle.set("agent", "Be {brief}.", context={"user_id": "ann"})
+    second = say(agent, "And now?", thread="t2")
+    say(agent, "And me?", user="bob")
+    told = [str(each.messages[0].content).split("\n")[0] for each in model.requests]
+    assert told == ["Be kind.", "Be {brief}.", "Be kind."]
+    assert (first["prompt_versions"], second["prompt_versions"]) == ({"agent": 1}, {"agent": 1})
 
 
 def test_quotes_are_not_remembered(store: BaseStore, say: Invoke) -> None:
