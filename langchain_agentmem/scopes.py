@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import UUID
 
@@ -89,6 +89,19 @@ class Scope:
             )
             raise ConfigurationError(msg)
         return default
+
+    def chosen(self, name: str, usual: object) -> Any:  # noqa: ANN401 - values are the user's
+        """Look a parameter up as `resolve` does; None if nobody has chosen a value.
+
+        A form, such as Studio's, and LangGraph itself fill a context class with its defaults. So a
+        field of a class that holds the usual value is not chosen: a preset or the config decides.
+        """
+        form = self.context if is_dataclass(self.context) else None
+        for place in (self.settings, self.context, self.configurable):
+            found = _read(place, name)
+            if found is not None and not (place is form and found == usual):
+                return found
+        return None
 
 
 def _read(context: object, name: str) -> Any:  # noqa: ANN401 - values are the user's

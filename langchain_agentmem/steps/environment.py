@@ -297,11 +297,11 @@ class Environment:
         return _name_of(self.model)
 
     def _settings(self, defaults: P, own_preset: str) -> P:
-        preset = self.scope.resolve("preset", own_preset)
+        preset = self.scope.chosen("preset", own_preset) or own_preset
         base = defaults if preset == own_preset else type(defaults).of(str(preset))
         given: dict[str, Any] = {}
         for each in fields(base):
-            found = self.scope.resolve(each.name, None)
+            found = self.scope.chosen(each.name, getattr(defaults, each.name))
             if found is not None:
                 given[each.name] = base.fit(each.name, found)
         return replace(base, **given) if given else base

@@ -13,7 +13,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.parameters import Parameters, described
+from langchain_agentmem.parameters import Parameters, context_schema, described
 from langchain_agentmem.scopes import NamespaceTemplate, Scope
 from langchain_agentmem.steps.effects import (
     Ask,
@@ -234,6 +234,27 @@ def test_a_call_overrides_parameters(given: dict[str, object], expected: Knobs) 
     """Context and config may set single parameters or a whole preset for one call."""
     env = Environment(scope=Scope(None, given))
     assert env.perform_plain(Settings(Knobs(limit=7))) == expected
+
+
+@pytest.mark.parametrize(
+    ("form", "config", "expected"),
+    [
+        ({"preset": "paper"}, {}, Knobs(limit=20)),
+        ({"preset": "paper", "limit": 2}, {}, Knobs(limit=2)),
+        ({}, {"preset": "paper"}, Knobs(limit=20)),
+        ({}, {"limit": 3}, Knobs(limit=3)),
+        ({"limit": 2}, {"limit": 3}, Knobs(limit=2)),
+        ({}, {}, Knobs(limit=7)),
+    ],
+)
+def test_defaults_of_a_form_are_nobodys_choice(
+    form: dict[str, object], config: dict[str, object], expected: Knobs
+) -> None:
+    """LangGraph fills a context class with its defaults; these override no preset or config."""
+    own = Knobs(limit=7)
+    filled = context_schema("Knobs", own, ("user_id",), "default")(**form)
+    env = Environment(scope=Scope(filled, config))
+    assert env.perform_plain(Settings(own)) == expected
 
 
 @pytest.mark.parametrize(
