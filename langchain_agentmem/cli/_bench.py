@@ -110,10 +110,18 @@ def _systems(args: argparse.Namespace, equipment: Equipment) -> tuple[list[Syste
     wanted = dict.fromkeys([*BASELINES, *(name for name in named if name != "all")])
     specs = list({spec.name: spec for spec in map(system, wanted)}.values())
     is_mute = equipment.model is None and not args.dry_run
-    mute = [spec for spec in specs if is_mute and spec.needs_model]
-    names = ", ".join(spec.name for spec in mute)
-    skipped = [f"{names}: a chat model writes these memories; name one with --model."] * bool(mute)
-    return [spec for spec in specs if spec not in mute], skipped
+    skipped = {
+        spec.name: "a chat model writes this memory; name one with --model."
+        for spec in specs
+        if is_mute and spec.needs_model
+    }
+    for spec in specs:
+        try:
+            equipment.embeddings(spec.embed)
+        except ConfigurationError as error:
+            skipped[spec.name] = str(error)
+    kept = [spec for spec in specs if spec.name not in skipped]
+    return kept, [f"{name}: {why}" for name, why in skipped.items()]
 
 
 def _datasets(args: argparse.Namespace, equipment: Equipment, out: Output) -> list[Dataset]:
@@ -226,7 +234,7 @@ def _write(report: dict[str, Any], folder: Path) -> None:
 def _show(report: dict[str, Any], folder: Path, out: Output) -> int:
     """Show the tables; return 1 if anything failed."""
     from langchain_agentmem.evaluation.growth_report import growth_section
-    from langchain_agentmem.evaluation.report import summary_table
+    from langchain_agentmem.evaluation.report import overview, summary_table
 
     failed = sum(each["failures"]["n"] for one in report["datasets"] for each in one["systems"])
     if out.as_json:
@@ -234,6 +242,8 @@ def _show(report: dict[str, Any], folder: Path, out: Output) -> int:
         return 1 if failed else 0
     for dataset in report["datasets"]:
         out.say(f"\n{dataset['title']}\n\n{summary_table(dataset).markdown()}")
+    for table in overview(report) if len(report["datasets"]) > 1 else ():
+        out.say(f"\n{table.markdown()}")
     if report["growth"]:
         out.say("\n" + growth_section(report["growth"]).tables[0].markdown())
     for line in report["skipped"]:

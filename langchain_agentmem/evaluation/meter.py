@@ -29,8 +29,12 @@ class BudgetSpentError(AgentMemoryError, RuntimeError):
     """The run's budget of tokens is spent; it goes on where it stopped when run again."""
 
 
+class StoppedError(AgentMemoryError, RuntimeError):
+    """The run was stopped by whoever started it; what was finished is kept."""
+
+
 class Budget:
-    """The tokens that a run may spend, over all threads.
+    """The tokens that a run may spend, over all threads, and whether it is to stop.
 
     Args:
         tokens: The most; None for no limit.
@@ -39,12 +43,27 @@ class Budget:
     def __init__(self, tokens: int | None = None) -> None:
         self.tokens = tokens
         self.spent = 0
+        self._stopped = threading.Event()
         self._lock = threading.Lock()
 
     def spend(self, tokens: int) -> None:
         """Add what a call has used."""
         with self._lock:
             self.spent += tokens
+
+    def stop(self) -> None:
+        """Have every trial end at its next step."""
+        self._stopped.set()
+
+    def go_on(self) -> None:
+        """End the trial if the run was stopped.
+
+        Raises:
+            StoppedError: It was.
+        """
+        if self._stopped.is_set():
+            msg = "The run was stopped; run it again to go on."
+            raise StoppedError(msg)
 
     def check(self) -> None:
         """Refuse another call when the budget is spent.

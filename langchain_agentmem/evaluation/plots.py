@@ -58,7 +58,7 @@ class Axis:
             return [10.0**power for power in range(low, high + 1)]
         raw = (self.high - self.low) / _TICKS
         step = 10 ** math.floor(math.log10(raw))
-        step *= next(each for each in (1, 2, 5, 10) if raw <= each * step)
+        step *= next(each for each in (1, 2, 5, 10) if raw <= 1.1 * each * step)
         return [step * at for at in range(int(self.high / step) + 1)]
 
 

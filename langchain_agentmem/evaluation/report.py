@@ -17,6 +17,7 @@ Report = Mapping[str, Any]
 
 TITLE: Final = "Which memory do these conversations need?"
 _NO: Final = "–"  # noqa: RUF001 - the dash of an empty cell
+_UNRANKED: Final = "full_context"
 _GIVEN: Final = (
     "Each system was given the same conversations in the order of time, and then the questions. "
     "It never saw the right answers, the evidence or the kind of a question."
@@ -45,12 +46,47 @@ def to_html(report: Report) -> str:
 
 def sections(report: Report) -> list[Section]:
     """Return the parts of the report."""
-    parts = [Section(title="How to read this", text=(_GIVEN, _MEASURED, _INTERVALS))]
+    reading = (_GIVEN, _MEASURED, _INTERVALS)
+    parts = [Section(title="How to read this", text=reading, tables=overview(report))]
     for dataset in report["datasets"]:
         parts += [_results(dataset), _costs(dataset)]
     if report.get("growth"):
         parts.append(growth_section(report["growth"]))
     return [*parts, _settings(report)]
+
+
+def overview(report: Report) -> list[Table]:
+    """Return one table over all data sets: recall at their cutoffs, and tokens; none without."""
+    datasets = [
+        each
+        for each in report["datasets"]
+        if any(_has(system, ALL, each["primary"]) for system in each["systems"])
+    ]
+    if not datasets:
+        return []
+    return [
+        Table(
+            columns=["system", *(_head(each) for each in datasets)],
+            rows=[
+                [system["name"], *(_recall(each, each["systems"][at]) for each in datasets)]
+                for at, system in enumerate(datasets[0]["systems"])
+            ],
+            title="Recall in percent, and tokens of the recalled text",
+        )
+    ]
+
+
+def _head(dataset: Mapping[str, Any]) -> str:
+    n = _n(dataset["systems"][0], ALL)
+    return f"{dataset['title']}, R@{'/'.join(map(str, dataset['cutoffs']))}, n = {n}"
+
+
+def _recall(dataset: Mapping[str, Any], system: Mapping[str, Any]) -> str:
+    tokens = f"{system['read']['prompt_tokens']:,.0f} tokens"
+    if system["name"] == _UNRANKED:
+        return f"all {_cell(system, ALL, 'in prompt')}; {tokens}"
+    shares = " / ".join(_cell(system, ALL, f"R@{k}") for k in dataset["cutoffs"])
+    return f"{shares}; {tokens}"
 
 
 def _results(dataset: Mapping[str, Any]) -> Section:
@@ -59,12 +95,38 @@ def _results(dataset: Mapping[str, Any]) -> Section:
         f"{dataset['questions']:,} questions. Source: {dataset['source'] or 'your own'}; "
         f"licence: {dataset['licence'] or 'your own'}."
     )
-    text = [size, *dataset["notes"]]
+    text = [*_verdict(dataset), size, *dataset["notes"]]
     tables = [summary_table(dataset)]
     if len(dataset["systems"]) > 1 and any(each["differences"] for each in dataset["systems"]):
         tables.append(_differences(dataset))
     tables += _categories(dataset)
     return Section(title=dataset["title"], text=text, tables=tables, plots=_plots(dataset))
+
+
+def _verdict(dataset: Mapping[str, Any]) -> list[str]:
+    """Return in one paragraph what a reader in a hurry should know; nothing without evidence."""
+    name = dataset["primary"]
+    found = [each for each in dataset["systems"] if _has(each, ALL, name)]
+    ranked = [each for each in found if each["name"] != _UNRANKED]
+    if not ranked:
+        return []
+    best = max(ranked, key=lambda each: float(each["measures"][ALL][name]["mean"]))
+    figure, reference = best["measures"][ALL][name], dataset["reference"]
+    text = f"In short: {best['name']} finds most, {_cell(best, ALL, name)} % at {name}"
+    text += f" of {figure['n']:,} questions, in {best['read']['prompt_tokens']:,.0f} tokens each."
+    if (difference := best["differences"].get(name)) is not None:
+        shown = "a difference beyond chance" if difference["shown"] else "which may be chance"
+        text += f" That is {100 * difference['mean']:+.1f} points to {reference}, {shown}."
+    rivals = [each["name"] for each in ranked if _overlaps(each, best, name)]
+    if rivals:
+        text += f" Not told apart from it by their intervals: {', '.join(rivals)}."
+    return [text]
+
+
+def _overlaps(system: Mapping[str, Any], best: Mapping[str, Any], name: str) -> bool:
+    """Tell whether a system's interval reaches into that of the best."""
+    high, low = (each["measures"][ALL][name] for each in (system, best))
+    return system is not best and bool(high["high"] >= low["low"])
 
 
 def summary_table(dataset: Mapping[str, Any]) -> Table:
@@ -99,7 +161,7 @@ def summary_table(dataset: Mapping[str, Any]) -> Table:
 
 def _unranked(dataset: Mapping[str, Any]) -> str:
     """Return what to know about the full context, where it is in the table."""
-    full = next((each for each in dataset["systems"] if each["name"] == "full_context"), None)
+    full = next((each for each in dataset["systems"] if each["name"] == _UNRANKED), None)
     if full is None:
         return ""
     share = 100 * full["read"]["results"] * dataset["questions"] / max(full["read"]["turns"], 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
@@ -93,7 +93,7 @@ class Runner:
         """The tasks whose results are not known yet."""
         return [task for task in self.tasks if task.key not in self._known]
 
-    def run(self) -> Iterator[Unit]:
+    def run(self) -> Generator[Unit, None, None]:
         """Yield every result in the order of the tasks, the known ones at once.
 
         A task that fails as a whole gives a result whose questions all failed. Only whole results
@@ -109,6 +109,7 @@ class Runner:
                     known = self._known.get(task.key, {})
                     yield future.result() if future else Unit.from_dict(known)
             except BaseException:
+                self.equipment.budget.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 

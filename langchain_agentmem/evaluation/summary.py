@@ -32,8 +32,15 @@ class _Row:
     figures: Sequence[Figures]
 
 
-def figures(question: Question, asked: Asked, cutoffs: Sequence[int]) -> Figures:
-    """Return everything that can be measured about one question; a failed one counts as wrong."""
+def figures(question: Question, asked: Asked, cutoffs: Sequence[int], *, answered: bool) -> Figures:
+    """Return everything that can be measured about one question; a failed one counts as wrong.
+
+    Args:
+        question: What was asked.
+        asked: What became of it.
+        cutoffs: The k of recall@k.
+        answered: Whether a model was to answer the questions.
+    """
     found: Figures = {}
     results = asked.results
     if question.evidence:
@@ -47,7 +54,7 @@ def figures(question: Question, asked: Asked, cutoffs: Sequence[int]) -> Figures
         count = measures.violations(results, question.forbidden)
         found["must-not"] = float(count)
         found["clean"] = float(not count and asked.error is None)
-    if asked.answer is not None or asked.error is not None:
+    if answered:
         found |= _answer_figures(question, asked)
     return found
 
@@ -121,10 +128,11 @@ def _rows(
     dataset: Dataset, systems: Sequence[str], by_place: Mapping[tuple[str, str], Unit]
 ) -> list[_Row]:
     rows = []
+    answered = any(each.answer is not None for unit in by_place.values() for each in unit.asked)
     for scope in dataset.scopes:
         for at, question in enumerate(scope.questions):
             asked = [by_place[name, scope.name].asked[at] for name in systems]
-            found = [figures(question, each, dataset.cutoffs) for each in asked]
+            found = [figures(question, each, dataset.cutoffs, answered=answered) for each in asked]
             rows.append(_Row(scope.name, question, asked, found))
     return rows
 

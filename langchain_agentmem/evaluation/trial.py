@@ -160,6 +160,7 @@ class Trial:
         """Write the turns up to a moment, all without one, and return the rest."""
         due = [turn for turn in turns if moment is None or _said_by(turn, moment)]
         for batch in batches(due, self.dataset.batch):
+            self.equipment.budget.go_on()
             self.clock.reach(batch[-1].observed_at)
             self._remember(system, batch, meter)
             self.equipment.tick(len(batch))
@@ -181,6 +182,7 @@ class Trial:
         self.unit.items += _added(done)
 
     def _ask(self, system: System, question: Question, meter: Meter) -> Asked:
+        self.equipment.budget.go_on()
         asked = Asked()
         started = self.equipment.timer()
         try:

@@ -74,9 +74,19 @@ def test_memories_without_their_model_are_left_out_and_named(
 ) -> None:
     """No verbatim fallback poses as a memory that a model writes."""
     done = agentmem(*OWN, "--memory", "Mem0", "--memory", "RAGMemory")
-    assert "left out: Mem0: a chat model writes these memories" in done.err
+    assert "left out: Mem0: a chat model writes this memory" in done.err
     assert _report(folder)["skipped"]
     assert "Mem0" not in done.out
+
+
+def test_a_memory_whose_embedding_model_is_missing_is_left_out(
+    agentmem: Agentmem, folder: Path
+) -> None:
+    """The rest is measured, and the report says what to install or to name."""
+    done = agentmem(*OWN, "--memory", "RAGMemory", "--memory", "RAGMemory:embed=nope")
+    assert done.status == 0, done.err
+    assert "left out: RAGMemory:embed=nope: Unknown embedding model" in done.err
+    assert len(_report(folder)["skipped"]) == 1
 
 
 def test_a_model_writes_and_answers(

@@ -9,7 +9,7 @@ import pytest
 
 from langchain_agentmem.evaluation.growth_report import growth_section
 from langchain_agentmem.evaluation.plots import Axis, bars, lines, scatter
-from langchain_agentmem.evaluation.report import summary_table, to_html, to_markdown
+from langchain_agentmem.evaluation.report import overview, summary_table, to_html, to_markdown
 from langchain_agentmem.evaluation.systems import system
 from langchain_agentmem.testing import ScriptedChatModel
 from tests.unit_tests.evaluation.small import everything, report
@@ -64,6 +64,23 @@ def test_differences_are_paired_and_not_claimed_without_evidence(result: dict[st
     text = to_markdown(result)
     assert "Differences to nothing, on the same questions" in text
     assert "none shown" in text
+
+
+def test_the_verdict_comes_first_and_claims_no_more_than_is_shown(result: dict[str, Any]) -> None:
+    """The best system, its price, and who may be as good."""
+    text = to_markdown(result)
+    verdict = next(line for line in text.splitlines() if line.startswith("In short"))
+    assert verdict.startswith("In short: everything finds most, 33.3 % at R@1")
+    assert "of 6 questions, in 7 tokens each." in verdict
+    assert "Not told apart from it by their intervals: nothing." in verdict
+
+
+def test_the_overview_has_a_row_a_system_and_a_column_a_data_set(result: dict[str, Any]) -> None:
+    """One table shows all at once; what is not ranked is not given a rank."""
+    (table,) = overview(result)
+    assert table.columns == ["system", "Small, R@1/3, n = 6"]
+    assert table.rows[1] == ["full_context", "all 100.0; 94 tokens"]
+    assert table.rows[2] == ["everything", "33.3 / 66.7; 7 tokens"]
 
 
 def test_settings_hold_all_that_a_rerun_needs(result: dict[str, Any]) -> None:

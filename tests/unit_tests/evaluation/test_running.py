@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage
 
 from langchain_agentmem.evaluation.answering import ANSWER_PROMPT, JUDGE_PROMPT, refuses
 from langchain_agentmem.evaluation.data import Question
-from langchain_agentmem.evaluation.meter import Budget
+from langchain_agentmem.evaluation.meter import Budget, StoppedError
 from langchain_agentmem.evaluation.runner import Runner
 from langchain_agentmem.evaluation.systems import SystemSpec, system
 from langchain_agentmem.evaluation.trial import Trial
@@ -69,6 +69,7 @@ def test_a_question_that_fails_counts_as_wrong(caplog: pytest.LogCaptureFixture)
     assert found["measures"]["all"]["R@3"]["mean"] == pytest.approx(1 / 3)
     assert found["failures"]["n"] == 2
     assert found["failures"]["first"][0] == "ann, question 2: RuntimeError: out of order"
+    assert "F1" not in found["measures"]["all"]
 
 
 def test_a_turn_that_cannot_be_written_is_listed(caplog: pytest.LogCaptureFixture) -> None:
@@ -244,6 +245,18 @@ def test_workers_give_the_same_figures() -> None:
         for workers in (1, 4)
     )
     assert one == many
+
+
+def test_a_stopped_run_ends_soon_and_keeps_what_was_finished(tmp_path: Path) -> None:
+    """Who stops the run waits for one step, not for a whole conversation."""
+    equipped = equipment()
+    runner = Runner([everything()], [dataset()], equipped, folder=tmp_path, workers=1)
+    runs = runner.run()
+    next(runs)
+    runs.close()
+    with pytest.raises(StoppedError):
+        equipped.budget.go_on()
+    assert len(Runner([everything()], [dataset()], equipment(), folder=tmp_path).todo) <= 1
 
 
 @pytest.mark.parametrize(
