@@ -253,6 +253,15 @@ def test_unclear_input_is_an_error_at_load(ways: Ways, store: BaseStore) -> None
         ways.load(ConversationBufferMemory(input_key="nope", store=store, session_id="s"), a="b")
 
 
+def test_inputs_can_be_excluded(ways: Ways, store: BaseStore) -> None:
+    """What the user did not say can be named, as in the classic vector memory."""
+    memory = VectorStoreRetrieverMemory(
+        exclude_input_keys=["documents"], store=store, session_id="s"
+    )
+    memory.save_context({"said": "I am Ann.", "documents": "long"}, {"response": "ok"})
+    assert "I am Ann." in ways.load(memory, said="Who am I?", documents="long")
+
+
 def test_several_inputs_can_be_joined(ways: Ways, store: BaseStore) -> None:
     """A list of input keys is remembered as lines."""
     memory = ConversationBufferMemory(input_key=["a", "b"], store=store, session_id="s")
@@ -527,15 +536,36 @@ def test_without_the_extra_the_error_names_the_command(monkeypatch: pytest.Monke
 
 def test_adapters_are_silent_under_warnings_as_errors() -> None:
     """No warning of ours, and only the base class of the classic package is imported."""
-    code = (
-        "import sys\n"
-        "from langchain_agentmem.surfaces.chains import ConversationBufferMemory as Memory\n"
-        "memory = Memory(session_id='s')\n"
-        "memory.save_context({'input': 'hi'}, {'response': 'ok'})\n"
-        "memory.load_memory_variables({'input': 'x'})\n"
-        "memory.clear()\n"
-        "assert 'langchain_classic.memory' not in sys.modules\n"
-    )
+    code = """
+import asyncio, sys
+from langchain_agentmem import RAGMemory
+from langchain_agentmem.surfaces import chains
+from langchain_agentmem.testing import ScriptedChatModel
+given = {"session_id": "s"}
+asking = {**given, "llm": ScriptedChatModel(replies=lambda _: "a summary")}
+made = [
+    *(getattr(chains, f"Conversation{each}Memory")(**given)
+      for each in ("Buffer", "StringBuffer", "BufferWindow", "TokenBuffer")),
+    chains.ConversationSummaryMemory(**asking),
+    chains.ConversationSummaryBufferMemory(max_token_limit=10, **asking),
+    chains.VectorStoreRetrieverMemory(**given),
+    chains.ChainMemory(memory=RAGMemory(store=chains._base.in_memory_store()),
+                       config={"user_id": "ann"}),
+    chains.SimpleMemory(memories={"name": "Ann"}),
+]
+made += [chains.ReadOnlySharedMemory(memory=made[0]), chains.CombinedMemory(memories=made[-2:])]
+assert len(made) == len(chains.__all__)
+async def use(memory):
+    await memory.asave_context({"input": "hi"}, {"response": "ok"})
+    await memory.aload_memory_variables({"input": "x"})
+    await memory.aclear()
+for memory in made:
+    memory.save_context({"input": "hi"}, {"response": "ok"})
+    memory.load_memory_variables({"input": "x"})
+    memory.clear()
+    asyncio.run(use(memory))
+assert "langchain_classic.memory" not in sys.modules
+"""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning:faiss", "-c", code],
         capture_output=True,
