@@ -57,5 +57,17 @@ class ModelCallError(AgentMemoryError, RuntimeError):
     """The chat model failed; the memory is unchanged and the call can be retried."""
 
 
+class PromptTooLongError(AgentMemoryError, ValueError):
+    """A prompt exceeds the model's context, and nothing is left that could be taken out of it."""
+
+    def __init__(self, tokens: int, limit: int | None) -> None:
+        bound = f"; the limit is {limit}" if limit is not None else ", too many for the model"
+        msg = (
+            f"The prompt has {tokens} tokens{bound}, and nothing more can leave it. Shorten the "
+            "last message or the core blocks, or take a model with a larger window."
+        )
+        super().__init__(msg)
+
+
 class ConversationFormatError(AgentMemoryError, ValueError):
     """A file of conversations cannot be read as one of the supported formats."""

@@ -168,7 +168,7 @@ class SummarizingMemory(ShortTermMemory):
             fresh = [*asked, *fresh]
             if not asked:
                 end = min(before, summary.bound)
-                stored = [*(yield from _last_question(where, end)), *stored]
+                stored = [*(yield from archive.last_question(where, end)), *stored]
         return Conversation(
             system=system,
             stored=stored,
@@ -339,12 +339,3 @@ def _uncovered(
         for message, stored in zip(given, found, strict=True)
         if stored is None or archive.number_in(stored) >= summary.bound
     ]
-
-
-def _last_question(where: Archive, end: int) -> Steps[list[Archived]]:
-    """Return the last message of the user before a number."""
-    for part in archive.backwards(where, before=end, down_to=0, chunk=16):
-        asked = [each for each in (yield from part) if each.message.type == "human"]
-        if asked:
-            return asked[-1:]
-    return []

@@ -45,15 +45,17 @@ class Archive:
     """Where the messages of one conversation lie.
 
     Attributes:
-        root: Namespace of short-term memory in the conversation's scope.
+        root: Namespace of the architecture in the conversation's scope.
+        collection: Name of the messages' collection.
     """
 
     root: tuple[str, ...]
+    collection: str = "archive"
 
     @property
     def home(self) -> tuple[str, ...]:
         """Namespace of the messages."""
-        return (*self.root, "archive")
+        return (*self.root, self.collection)
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -211,6 +213,21 @@ def message_of(stored: StoredMemory) -> AnyMessage:
     if "content" not in data:
         data = {**data, "content": stored.text}
     return message_from_json({"type": value["type"], "data": data})
+
+
+def last_question(archive: Archive, end: int) -> Steps[list[Archived]]:
+    """Return the last message of the user before a number; empty if there is none."""
+    for part in backwards(archive, before=end, down_to=0, chunk=16):
+        asked = [each for each in (yield from part) if each.message.type == "human"]
+        if asked:
+            return asked[-1:]
+    return []
+
+
+def role_of(item: MemoryItem) -> str:
+    """Return the role of the message that an item holds, such as `"human"`."""
+    own = item.metadata.get(_OWN)
+    return str(own["role"]) if isinstance(own, Mapping) else ""
 
 
 def is_message(stored: StoredMemory) -> bool:
