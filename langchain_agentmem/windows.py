@@ -111,6 +111,32 @@ def is_whole(messages: Sequence[BaseMessage]) -> bool:
     return not waiting
 
 
+def paired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Return messages without calls that have no result, and without results that have no call.
+
+    A turn that broke off between a call and its result leaves such a half, which no provider takes.
+    """
+    answered = {each.tool_call_id for each in messages if isinstance(each, ToolMessage)}
+    asked: set[str | None] = set()
+    kept: list[AnyMessage] = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            if message.tool_call_id in asked:
+                kept.append(message)
+            continue
+        if isinstance(message, AIMessage) and message.tool_calls:
+            calls = [call for call in message.tool_calls if call["id"] in answered]
+            asked.update(call["id"] for call in calls)
+            if len(calls) < len(message.tool_calls):
+                text = str(message.text)
+                if not calls and not text:
+                    continue
+                kept.append(message.model_copy(update={"tool_calls": calls, "content": text}))
+                continue
+        kept.append(message)
+    return kept
+
+
 def flat(units: Iterable[Unit]) -> list[AnyMessage]:
     """Return the messages of units, in order."""
     return [message for unit in units for message in unit.messages]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 from langchain_core.messages import AnyMessage, BaseMessage
 from langgraph.channels import UntrackedValue
 from langgraph.graph.message import add_messages
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from langchain_agentmem.items import Cause, MemoryOperation, StoredMemory
@@ -129,7 +130,7 @@ class MemGPTState(TypedDict, total=False):
     Attributes:
         messages: The conversation; what a turn adds is appended.
         steps: Model calls of this turn.
-        stop_reason: Why the turn ended: `end_turn` or `max_steps`.
+        stop_reason: Why the turn ended: `end_turn`, `max_steps` or `no_model`.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
@@ -146,15 +147,25 @@ class MemGPTState(TypedDict, total=False):
 class MemGPTInput(TypedDict, total=False):
     """What the agent is given."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
+    messages: Annotated[
+        list[AnyMessage], Field(description="New messages; the last one is answered."), add_messages
+    ]
 
 
 class MemGPTOutput(TypedDict, total=False):
     """What the agent returns."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
-    stop_reason: str
-    memory_operations: Annotated[list[dict[str, Any]], UntrackedValue]
+    messages: Annotated[
+        list[AnyMessage], Field(description="The conversation, the reply at its end."), add_messages
+    ]
+    stop_reason: Annotated[
+        str, Field(description="Why the turn ended: end_turn, max_steps or no_model.")
+    ]
+    memory_operations: Annotated[
+        list[dict[str, Any]],
+        Field(description="What was done with each memory, applied or rejected, and why."),
+        UntrackedValue,
+    ]
 
 
 class MemGPT(Memory):

@@ -14,12 +14,13 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_agentmem.errors import ConfigurationError, PromptTooLongError
 from langchain_agentmem.items import MemoryOperation
 from langchain_agentmem.memories import memgpt_tools
-from langchain_agentmem.memories.memgpt_tools import EDITS, SEARCHES, TOOLS
+from langchain_agentmem.memories.memgpt_tools import EDITS, SEARCHES, TOOLS, schema_of
 from langchain_agentmem.messages import text_of
 from langchain_agentmem.steps import archive
 from langchain_agentmem.steps.core_memory import Core, EditError
 from langchain_agentmem.steps.effects import Ask, Call, Emit, HasModel, NewId, Steps
 from langchain_agentmem.steps.folding import summary_message
+from langchain_agentmem.windows import paired
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -73,6 +74,7 @@ class Agent:
     def __init__(self, memory: MemGPT, tools: Sequence[BaseTool]) -> None:
         self._memory = memory
         self._own = {tool.name: tool for tool in tools}
+        self._own_schemas = [convert_to_openai_tool(tool) for tool in tools]
         taken = sorted(set(self._own) & set(TOOLS))
         if taken:
             msg = f"The tool {taken[0]!r} has the name of one of MemGPT's; rename it."
@@ -135,8 +137,8 @@ class Agent:
     def _tokens(self, queue: Queue, state: Mapping[str, Any]) -> Steps[int]:
         """Return the tokens of the whole prompt: instructions, blocks, summary, queue, tools."""
         prompt = yield from self._prompt(queue, state)
-        schemas = [convert_to_openai_tool(tool) for tool in self._offered(queue.params)]
-        return queue.tokens([*prompt, SystemMessage(json.dumps(schemas))])
+        schemas = json.dumps(self._offered(queue.params))
+        return queue.tokens([*prompt, SystemMessage(schemas)])
 
     def _prompt(
         self, queue: Queue, state: Mapping[str, Any], alert: str = ""
@@ -156,16 +158,13 @@ class Agent:
         head: list[AnyMessage] = [SystemMessage("\n\n".join(filter(None, parts)))]
         if summary is not None:
             head.append(summary_message(summary.text))
-        said = yield from queue.messages()
+        said = [each.message for each in (yield from queue.messages())]
         cut = state.get("cut", {})
-        return [*head, *(_shortened(each.message, cut) for each in said)]
+        return [*head, *(_shortened(each, cut) for each in paired(said))]
 
-    def _offered(self, params: MemGPTParameters) -> list[Any]:
-        """Return the tools that the model has: with a sleep agent, none that edits."""
-        names = list(SEARCHES) if params.sleep_every else [*sorted(EDITS), *SEARCHES]
-        if params.send_message:
-            names.append("send_message")
-        return [*(TOOLS[name] for name in names), *self._own.values()]
+    def _offered(self, params: MemGPTParameters) -> list[dict[str, Any]]:
+        """Return the schemas of the tools that the model has, the user's own included."""
+        return [*map(schema_of, _names(params)), *self._own_schemas]
 
     # --- model and tools -------------------------------------------------------------------------
 
@@ -246,7 +245,7 @@ class Agent:
         try:
             if name in self._own:
                 text = yield from _called(self._own[name], call)
-            elif name not in {getattr(each, "__name__", "") for each in self._offered(params)}:
+            elif name not in _names(params):
                 msg = f"There is no tool {name!r}."
                 raise EditError(msg)  # noqa: TRY301 - one place makes a failure of each kind
             else:
@@ -266,6 +265,12 @@ class Agent:
             named.append(each.model_copy(update=made))
         yield from queue.take_in(named)
         return named
+
+
+def _names(params: MemGPTParameters) -> list[str]:
+    """Return the names of the memory's tools: with a sleep agent, none that edits."""
+    names = list(SEARCHES) if params.sleep_every else [*sorted(EDITS), *SEARCHES]
+    return [*names, "send_message"] if params.send_message else names
 
 
 def _called(tool: BaseTool, call: ToolCall) -> Steps[str]:

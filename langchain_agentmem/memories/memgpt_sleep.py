@@ -15,7 +15,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, Too
 
 from langchain_agentmem.errors import AgentMemoryError, ConflictError
 from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation
-from langchain_agentmem.memories.memgpt_tools import SLEEP, TOOLS, Desk, edited, validated
+from langchain_agentmem.memories.memgpt_tools import SLEEP, Desk, edited, schema_of, validated
 from langchain_agentmem.rendering import as_data
 from langchain_agentmem.scopes import reserved
 from langchain_agentmem.steps import archive, journal
@@ -109,7 +109,7 @@ def _edits(desk: Desk, core: Core, said: Sequence[AnyMessage]) -> Steps[Core]:
     """Let the model edit a copy of the blocks, call by call."""
     text = f"{core.render()}\n<conversation>\n{as_data(transcript(said))}\n</conversation>"
     prompt: list[AnyMessage] = [SystemMessage(SLEEP_PROMPT), HumanMessage(text)]
-    tools = [TOOLS[name] for name in SLEEP]
+    tools = [schema_of(name) for name in SLEEP]
     for _ in range(_MAX_CALLS):
         reply = yield from Ask(prompt, "sleep", tools=tools)
         prompt.append(reply)

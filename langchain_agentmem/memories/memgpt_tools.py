@@ -12,9 +12,11 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Annotated, Any, Final, Literal
 
 from langchain_core.messages import AnyMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from langchain_agentmem.errors import ConflictError
@@ -130,6 +132,12 @@ TOOLS: Final[Mapping[str, type[_Arguments]]] = {
     ),
     "memory_finish_edits": _tool("memory_finish_edits", "Say that all edits are made."),
 }
+
+
+@lru_cache(maxsize=32)
+def schema_of(name: str) -> dict[str, Any]:
+    """Return a tool in OpenAI's form; made once, since that takes milliseconds."""
+    return convert_to_openai_tool(TOOLS[name])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

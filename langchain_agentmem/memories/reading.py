@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, SystemMessage
 from langgraph.channels import UntrackedValue
 from langgraph.graph.message import add_messages
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.messages import last_human_text, text_of
-from langchain_agentmem.parameters import Parameters, context_schema, described
+from langchain_agentmem.parameters import Parameters, context_schema, described, with_model
 from langchain_agentmem.rendering import as_data
 from langchain_agentmem.retrieval.budget import count_tokens
 from langchain_agentmem.scopes import Scope
 from langchain_agentmem.steps.drivers import arun, run
-from langchain_agentmem.steps.effects import AskEach, Emit, Settings, Steps
+from langchain_agentmem.steps.effects import AskEach, Emit, HasModel, Settings, Steps
 from langchain_agentmem.steps.environment import Environment
 from langchain_agentmem.steps.flow import END, Flow, Step
 from langchain_agentmem.transcripts import Span, spans_within
@@ -120,15 +121,25 @@ class Reading:
 class ReaderInput(TypedDict, total=False):
     """What the graph is given; without a question, the last message of the user is one."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
-    document: Annotated[str, UntrackedValue]
-    question: Annotated[str, UntrackedValue]
+    messages: Annotated[
+        list[AnyMessage],
+        Field(description="The conversation; its last user message is the question."),
+        add_messages,
+    ]
+    document: Annotated[str, Field(description="The text to read."), UntrackedValue]
+    question: Annotated[
+        str, Field(description="A question of its own, instead of that message."), UntrackedValue
+    ]
 
 
 class ReaderOutput(TypedDict, total=False):
-    """What the graph returns: see `Reading`."""
+    """What the graph returns."""
 
-    reading: Annotated[dict[str, Any], UntrackedValue]
+    reading: Annotated[
+        dict[str, Any],
+        Field(description="The answer, and each window with what came of it."),
+        UntrackedValue,
+    ]
 
 
 class ReaderState(ReaderInput, ReaderOutput, total=False):
@@ -142,7 +153,8 @@ class SlidingWindowReader:
     """Reads a text of any length in windows of bounded size.
 
     `map_reduce` takes one call a window, in parallel, and one to combine (more where the notes
-    alone exceed a window); `refine` one call a window. A call that fails is repeated once.
+    alone exceed a window); `refine` one call a window. A call that fails is repeated once. Without
+    a model every window is missing.
 
     Args:
         model: A chat model or its name for `init_chat_model`.
@@ -151,7 +163,7 @@ class SlidingWindowReader:
         **parameters: See `ReaderParameters`.
 
     Raises:
-        ConfigurationError: A parameter is wrong; at the first call: there is no model.
+        ConfigurationError: A parameter is wrong.
 
     Example:
         ```python
@@ -177,11 +189,7 @@ class SlidingWindowReader:
         self.token_counter = token_counter or count_tokens
 
     def read(self, document: str, question: str) -> Reading:
-        """Read a document for a question or another task.
-
-        Raises:
-            ConfigurationError: There is no model.
-        """
+        """Read a document for a question or another task."""
         return run(self.reading(document, question), Environment.of_run(self.model))
 
     async def aread(self, document: str, question: str) -> Reading:
@@ -199,7 +207,10 @@ class SlidingWindowReader:
             name="sliding_window",
             input_schema=ReaderInput,
             output_schema=ReaderOutput,
-            context_schema=context_schema("SlidingWindowReader", self.parameters, (), self.preset),
+            context_schema=with_model(
+                context_schema("SlidingWindowReader", self.parameters, (), self.preset),
+                "SlidingWindowReaderContext",
+            ),
             environment=self._environment,
         )
 
@@ -225,7 +236,7 @@ class SlidingWindowReader:
         """Cut the document into windows, at the ends of sentences where possible."""
         params = yield from self._settings()
         spans = spans_within(
-            state["document"], params.window, self.token_counter, overlap=params.overlap
+            state.get("document", ""), params.window, self.token_counter, overlap=params.overlap
         )
         question = state.get("question") or last_human_text(state.get("messages", []))
         windows = [Window(span) for span in spans]
@@ -287,6 +298,9 @@ class SlidingWindowReader:
         """Return the replies to some prompts; None for one that failed twice."""
         params = yield from self._settings()
         replies: dict[int, str] = {}
+        if not (yield from HasModel()):
+            yield from Emit("no_model_configured", {"purpose": purpose})
+            return [None] * len(prompts)
         for _ in range(_ATTEMPTS):
             left = [at for at in range(len(prompts)) if at not in replies]
             if left:
@@ -305,7 +319,7 @@ def _report(windows: Sequence[Window]) -> Steps[None]:
 
 
 def _shown(state: Mapping[str, Any], window: Window) -> str:
-    text: str = state["document"]
+    text: str = state.get("document", "")
     return text[window.span.start : window.span.end]
 
 

@@ -45,11 +45,15 @@ NODES = {
     "langmem_remember": {"query", "recall", "extract", "validate", "phase", "apply", *WRITTEN},
     "mem0_recall": {"search", "assemble"},
     "mem0_remember": {"load_context", "extract", "retrieve", "decide", "apply", *WRITTEN},
+    "memgpt_agent": {"ingest", "pressure", "flush", "model", "tools", "sleep"},
+    "memgpt_recall": {"load_core", "search", "assemble"},
+    "memgpt_remember": {"ingest", "pressure", "flush"},
     "prompt_optimizer": {
         *("collect", "assign_credit", "propose", "guard", "evaluate", "decide", "commit", "report")
     },
     "rag_recall": {"retrieve", "add_neighbors", "assemble"},
     "rag_remember": {"split_turns", "store_turns"},
+    "sliding_window": {"split", "read_windows", "combine", "refine"},
     "summary_buffer_recall": SHORT,
     "summary_buffer_remember": {"archive", "summarize", "release"},
     "summary_recall": SHORT,
@@ -64,6 +68,7 @@ UNSAID = {
     "agent": {"recall", "recall:retrieve", "model", "remember", "remember:store_turns"},
     "consolidate": {"load_messages", "remember", "remember:keep_verbatim", "report"},
     "forget": {"select"},
+    "memgpt_agent": {"ingest", "pressure", "model", "sleep"},
     "prompt_optimizer": {"collect", "assign_credit", "report"},
 }
 """Steps that run without a model where these are not simply those of the drawing."""
@@ -112,7 +117,7 @@ async def test_each_graph_has_a_form_and_a_drawing(client: LangGraphClient, name
         assert undescribed(schemas[part]) == []
     assert schemas["state_schema"]
     fields: Given = (schemas["context_schema"] or {})["properties"]
-    assert {"user_id", "preset"} <= set(fields)
+    assert {"user_id", "preset"} - {"user_id" if name == "sliding_window" else ""} <= set(fields)
     assert all("default" in field for field in fields.values())
     drawing = await client.assistants.get_graph(assistant["assistant_id"], xray=True)
     assert NODES[name] <= {node["id"] for node in drawing["nodes"]}

@@ -16,7 +16,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem import memories
-from langchain_agentmem.memories import Mem0, Memory, RAGMemory, WorkingMemory
+from langchain_agentmem.memories import Mem0, Memory, RAGMemory, SlidingWindowReader, WorkingMemory
 from langchain_agentmem.parameters import Parameters
 from langchain_agentmem.prompt_optimizer import OptimizerParameters
 
@@ -25,10 +25,12 @@ CONFIG = json.loads((ROOT / "langgraph.json").read_text("utf-8"))
 GRAPHS: dict[str, str] = {name: each["path"] for name, each in CONFIG["graphs"].items()}
 MODULES = sorted(file.stem for file in (ROOT / "graphs").glob("*.py"))
 GIVEN = {"prompt_optimizer": "trajectories", "forget": "keys"}
+SCOPELESS = {"sliding_window"}
 DEFAULTS: dict[str, Parameters] = {
     "agent": RAGMemory.Parameters(),
     "consolidate": Mem0.Parameters(),
     "prompt_optimizer": OptimizerParameters(),
+    "sliding_window": SlidingWindowReader.Parameters(),
 }
 
 
@@ -88,7 +90,7 @@ def test_defaults_of_a_form_are_the_constructors(name: str, graph: Any) -> None:
     shown = graph.get_context_jsonschema()["properties"]
     assert shown["preset"]["default"] == "default"
     assert {"default"} <= set(shown["preset"].get("enum") or [shown["preset"]["const"]])
-    assert shown["user_id"]["default"] is None
+    assert name in SCOPELESS or shown["user_id"]["default"] is None
     parameters = DEFAULTS.get(name) or type(_module(name).memory).Parameters()
     for each in dataclasses.fields(parameters):
         if each.name in shown:

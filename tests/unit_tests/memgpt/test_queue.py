@@ -245,3 +245,13 @@ def test_forgetting_an_evicted_message_erases_the_summary(world: World) -> None:
     world.do(memory, "forget", key)
     assert world.store.get((*ROOT, "summary"), "summary") is None
     assert not any("SECRET0" in text for text in world.texts("recall"))
+
+
+def test_turn_that_broke_off_leaves_no_half_of_a_call(world: World) -> None:
+    """A process that died between a call and its result does not spoil the next prompt."""
+    memory = world.memory(["done"], window=100_000)
+    broken = [HumanMessage("hi", id="h"), call("conversation_search", query="x")]
+    world.do(memory, "remember", broken)
+    world.turn(memory, "again")
+    assert [each.type for each in world.model.requests[0].messages] == ["system", "human", "human"]
+    assert is_whole(world.model.requests[0].messages)
