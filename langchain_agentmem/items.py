@@ -34,7 +34,9 @@ def to_timestamp(moment: datetime) -> str:
     if moment.tzinfo is None:
         msg = f"{moment!r} has no time zone; give an aware datetime, e.g. datetime.now(UTC)."
         raise ValueError(msg)
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="microseconds")
 
 
 def parse_timestamp(text: str) -> datetime:
@@ -118,13 +120,8 @@ class MemoryItem:
         value: dict[str, Any] = {}
         for name in _FIELDS:
             found = getattr(self, name)
-            if name in _ALWAYS_WRITTEN:
-                value[name] = found
-            elif name in _TIMES:
-                if found is not None:
-                    value[name] = to_timestamp(found)
-            elif found:
-                value[name] = found
+            if found or name in _ALWAYS_WRITTEN:
+                value[name] = to_timestamp(found) if isinstance(found, datetime) else found
         if self.links:
             value["links"] = [asdict(link) for link in self.links]
         if self.source_message_ids:

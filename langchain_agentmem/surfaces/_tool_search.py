@@ -37,9 +37,9 @@ _BINARY: Final = re.compile(
     r"data:[\w.+/-]*(?:;[\w=-]+)*;base64,[A-Za-z0-9+/=_-]*|[A-Za-z0-9+/_-]{200,}={0,2}"
 )
 _BINARY_NOTE: Final = "[binary data left out]"
-_BINARY_LEAST: Final = 200
-_ESCAPED: Final = re.compile("[<>\x85\u2028\u2029]")
-_ESCAPES: Final = {ord(each): f"\\u{ord(each):04x}" for each in "<>\x85\u2028\u2029"}
+_LONG_RUN: Final = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{200}")
+_ESCAPED: Final = "<>\x85\u2028\u2029"
+_ESCAPES: Final = {ord(each): f"\\u{ord(each):04x}" for each in _ESCAPED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +244,7 @@ def _value_and_meta(memory: StoredMemory) -> dict[str, Any]:
 def _json_line(memory: StoredMemory) -> str:
     """Return a memory as one line of JSON without markup characters and binary data."""
     text = _without_binary(dump(_value_and_meta(memory)))
-    return text.translate(_ESCAPES) if _ESCAPED.search(text) else text
+    return text.translate(_ESCAPES) if any(each in text for each in _ESCAPED) else text
 
 
 def _json(lines: Iterable[str], notes: Iterable[str]) -> str:
@@ -264,9 +264,8 @@ def _compact(lines: Sequence[str], notes: Iterable[str]) -> str:
 
 
 def _without_binary(text: str) -> str:
-    if len(text) < _BINARY_LEAST and ";base64," not in text:
-        return text
-    return _BINARY.sub(_BINARY_NOTE, text)
+    found = ";base64," in text or _LONG_RUN.search(text)
+    return _BINARY.sub(_BINARY_NOTE, text) if found else text
 
 
 def as_search_item(memory: StoredMemory) -> SearchItem:
