@@ -3,8 +3,9 @@
 from langchain_agentmem.consolidation.executors import LocalConsolidator
 from langchain_agentmem.consolidation.graph import create_consolidation_graph
 from langchain_agentmem.consolidation.nodes import submit_node
-from langchain_agentmem.consolidation.queue import MemoryQueue, Ticket
+from langchain_agentmem.consolidation.queue import MemoryQueue
 from langchain_agentmem.consolidation.records import Record
+from langchain_agentmem.consolidation.tickets import Ticket
 
 __all__ = [
     "LocalConsolidator",

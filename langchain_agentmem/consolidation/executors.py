@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import logging
-import operator
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from langchain_agentmem.consolidation.graph import numbers
+from langchain_agentmem.consolidation._calls import GraphCall, calls_of, total
 from langchain_agentmem.consolidation.records import Record
 from langchain_agentmem.errors import ConfigurationError, ConflictError
-from langchain_agentmem.memories.state import ConsolidationReport
 from langchain_agentmem.steps.drivers import arun, run
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from langchain_core.runnables import RunnableConfig
     from langgraph.store.base import BaseStore
 
     from langchain_agentmem.consolidation.queue import MemoryQueue
@@ -144,9 +139,15 @@ class LocalConsolidator:
 
     async def arun_due(self) -> int:
         """Work off everything that is due now; the async twin of `run_due`."""
+        return await self._arun_due(threading.Event())
+
+    async def _arun_due(self, stopped: threading.Event) -> int:
         count, tasks = 0, set[asyncio.Task[None]]()
         while True:
-            while len(tasks) < self.max_workers and (job := await self._aclaim()):
+            while len(tasks) < self.max_workers and not stopped.is_set():
+                job = await self._aclaim()
+                if job is None:
+                    break
                 tasks.add(asyncio.create_task(self._awork(job)))
                 count += 1
             if not tasks:
@@ -169,7 +170,7 @@ class LocalConsolidator:
         while not self._stopped.is_set():
             try:
                 if self.store is not None:
-                    await self.arun_due()
+                    await self._arun_due(self._stopped)
             except Exception:  # fail-open border: as in _loop
                 logger.exception("The queue could not be read; trying again.")
             await asyncio.sleep(_SHORTEST_SLEEP)
@@ -180,7 +181,7 @@ class LocalConsolidator:
         for job in self._current():
             with job.lock:
                 if self._is_ageing(job.record):
-                    job.record = run(self.queue.renew_steps(job.record), self._env())
+                    job.record = run(self._renewed(job.record), self._env())
 
     def _is_ageing(self, record: Record) -> bool:
         """Tell whether a third of a lease has passed."""
@@ -200,7 +201,14 @@ class LocalConsolidator:
         for job in self._current():
             async with job.alock:
                 if self._is_ageing(job.record):
-                    job.record = await arun(self.queue.renew_steps(job.record), self._env())
+                    job.record = await arun(self._renewed(job.record), self._env())
+
+    def _renewed(self, record: Record) -> Steps[Record]:
+        try:
+            return (yield from self.queue.renew_steps(record))
+        except Exception as error:  # noqa: BLE001 - fail-open border: the work itself goes on
+            logger.warning("The lease of %s was not renewed: %s", record.id, error)
+            return record
 
     def _begin_due(self) -> int:
         count = 0
@@ -247,9 +255,11 @@ class LocalConsolidator:
 
     def _work(self, job: _Job) -> None:
         try:
-            reports = [self._graph().invoke(*call[0], **call[1]) for call in self._calls(job)]
+            reports = [
+                self._graph().invoke(*each.arguments, **each.named) for each in self._calls(job)
+            ]
             with job.lock:
-                done = self.queue.done_steps(job.record, _total(reports))
+                done = self.queue.done_steps(job.record, total(reports))
                 job.record = run(done, self._env())
         except Exception as error:  # noqa: BLE001 - fail-open border: kept in the record
             with job.lock:
@@ -259,8 +269,12 @@ class LocalConsolidator:
 
     async def _awork(self, job: _Job) -> None:
         try:
-            reports = [await self._graph().ainvoke(*c[0], **c[1]) for c in self._calls(job)]
-            job.record = await arun(self.queue.done_steps(job.record, _total(reports)), self._env())
+            graph = self._graph()
+            calls = self._calls(job)
+            reports = [await graph.ainvoke(*each.arguments, **each.named) for each in calls]
+            async with job.alock:
+                done = self.queue.done_steps(job.record, total(reports))
+                job.record = await arun(done, self._env())
         except Exception as error:  # noqa: BLE001 - fail-open border: kept in the record
             async with job.alock:
                 job.record = await arun(self._failed(job.record, error), self._env())
@@ -273,29 +287,17 @@ class LocalConsolidator:
             return (yield from self.queue.failed_steps(record, error))
         except ConflictError:
             logger.warning("Record %s was erased or taken over meanwhile.", record.id)
-            return record
+        except Exception:  # fail-open border: the lease ends, then it is tried again
+            logger.exception("The failure of record %s could not be noted.", record.id)
+        return record
 
     def _graph(self) -> Any:  # noqa: ANN401 - any runnable graph
         if self.store is None or getattr(self.graph, "store", None) is not None:
             return self.graph
         return self.graph.copy(update={"store": self.store})
 
-    def _calls(self, job: _Job) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-        """Return the graph calls a record needs: one for each part of it, in order."""
-        record = job.record
-        configurable = dict(record.config.get("configurable", {}))
-        context = dict(record.config.get("context", {}))
-        config: RunnableConfig = {"configurable": {**configurable, **context}}
-        known = _context_for(self.graph, context)
-        size = self.queue.max_messages_per_run
-        parts = [record.messages[at : at + size] for at in range(0, len(record.messages), size)]
-        return [
-            (
-                ({"record": record.changed(messages=part).to_value()}, config),
-                {"context": known} if known else {},
-            )
-            for part in parts
-        ]
+    def _calls(self, job: _Job) -> list[GraphCall]:
+        return calls_of(self.graph, job.record, self.queue.max_messages_per_run)
 
     # --- ending ------------------------------------------------------------------------------
 
@@ -322,30 +324,21 @@ class LocalConsolidator:
             time.sleep(_SHORTEST_SLEEP)
 
     async def aclose(self, *, drain: bool = False, timeout: float = 10) -> None:  # noqa: ASYNC109 - as in close
-        """Stop working; the async twin of `close`."""
+        """Stop working; the async twin of `close`.
+
+        What is still worked on after `timeout` is given up here; it is begun again, by whoever
+        comes next, when its lease ends.
+        """
+        until = time.monotonic() + timeout
         self._stopped.set()
-        async with asyncio.timeout(timeout):
-            if self._task is not None:
-                await self._task
-            if drain and self.store is not None:
-                await arun(self.queue.flush_steps(), self._env())
-                await self.arun_due()
+        if self._task is not None and not self._task.done():
+            await asyncio.wait({self._task}, timeout=timeout)
+            self._task.cancel()
+        if drain and self.store is not None:
+            await arun(self.queue.flush_steps(), self._env())
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.arun_due(), max(until - time.monotonic(), 0))
         self.close(wait=False)
 
     def _at_exit(self) -> None:
         self.close(wait=self._drain_at_exit, drain=self._drain_at_exit)
-
-
-def _context_for(graph: object, context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a context the graph's schema knows."""
-    schema = getattr(graph, "context_schema", None)
-    if is_dataclass(schema):
-        names = {each.name for each in fields(schema)}
-        return {name: value for name, value in context.items() if name in names}
-    return dict(context) if schema is not None else {}
-
-
-def _total(outputs: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the sum of the reports of a record's parts, in numbers."""
-    reports = [ConsolidationReport.from_dict(each.get("report") or {}) for each in outputs]
-    return numbers(reduce(operator.add, reports, ConsolidationReport()))

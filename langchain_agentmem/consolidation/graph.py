@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from langchain_core.messages import AnyMessage
@@ -12,16 +12,21 @@ from langgraph.graph.message import add_messages
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from langchain_agentmem.consolidation._calls import numbers
 from langchain_agentmem.consolidation.records import Record
 from langchain_agentmem.items import parse_timestamp, to_timestamp
 from langchain_agentmem.memories.langmem import LangMem
 from langchain_agentmem.memories.state import ConsolidationReport
-from langchain_agentmem.steps.effects import Emit, Now, Steps
+from langchain_agentmem.parameters import described
+from langchain_agentmem.steps._graph import FlowGraph
+from langchain_agentmem.steps.effects import Emit, Now, Setting, Steps
+from langchain_agentmem.steps.environment import DRY_RUN
 from langchain_agentmem.steps.flow import as_node
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
+    from langchain_agentmem.consolidation.queue import MemoryQueue
     from langchain_agentmem.memories.base import Memory
 
 
@@ -74,22 +79,28 @@ class ConsolidationOutput(TypedDict, total=False):
 
 def create_consolidation_graph(
     memory: Memory | None = None,
+    *,
+    queue: MemoryQueue | None = None,
     **options: Any,  # noqa: ANN401 - LangMem's own
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build a graph that makes conversations into memory.
 
     Its nodes are `load_messages`, the memory's own `remember` and `consolidate` graphs, and
     `report`. Added as the last node of your own graph it works on the state's `messages`; run by
-    a `LocalConsolidator` it works on the queue's batches.
+    a `LocalConsolidator` it works on the queue's batches. With `dry_run=True` in the context
+    nothing is written, and the report shows what would be.
 
     Args:
         memory: The architecture that remembers. Without one, `LangMem` with `options`.
+        queue: Let the graph itself take batches from a queue, as on a LangGraph server: nodes
+            `claim` and `consolidate` in turn, until the bucket of the input, or without one
+            everything that is due, is worked off. See `ServerConsolidator`.
         **options: Options of `LangMem`: `model, namespace, store, schemas, instructions,
             enable_inserts, enable_updates, enable_deletes, query_limit`, ...
 
     Returns:
         A graph without store and checkpointer; its output is `report`, a
-        `ConsolidationReport.to_dict()`.
+        `ConsolidationReport.to_dict()`, or for batches from the queue its numbers.
 
     Example:
         ```python
@@ -97,12 +108,28 @@ def create_consolidation_graph(
         graph.invoke({"messages": [("user", "I moved to Rome.")]}, {"configurable": ann})
         ```
     """
+    chosen = memory if memory is not None else LangMem(**options)
+    schema = _with_dry_run(chosen.context_schema())
+    if queue is None:
+        return _pipeline(chosen, schema)
+    from langchain_agentmem.consolidation.drain import draining
+
+    return draining(_pipeline(chosen, schema), chosen, queue, schema)
+
+
+def _with_dry_run(schema: type) -> type:
+    """Return a context's schema with one more field."""
+    what = "Write nothing; the report shows what would change."
+    field = (DRY_RUN, bool, described(default=False, description=what))
+    return make_dataclass(schema.__name__, [field], bases=(schema,), kw_only=True)
+
+
+def _pipeline(chosen: Memory, schema: type) -> CompiledStateGraph[Any, Any, Any, Any]:
     from langgraph.graph import END, START, StateGraph
 
-    chosen = memory if memory is not None else LangMem(**options)
     builder: StateGraph[Any, Any, Any, Any] = StateGraph(
         ConsolidationState,
-        context_schema=chosen.context_schema(),
+        context_schema=schema,
         input_schema=ConsolidationInput,
         output_schema=ConsolidationOutput,
     )
@@ -122,7 +149,7 @@ def create_consolidation_graph(
         builder.add_edge("collect", "consolidate")
         builder.add_edge("consolidate", "report")
     builder.add_edge("report", END)
-    return builder.compile(name="consolidate")
+    return FlowGraph.of(builder.compile(name="consolidate"))
 
 
 def _load_messages(state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
@@ -162,19 +189,5 @@ def _report(state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
     seconds = (now - parse_timestamp(state["started_at"])).total_seconds()
     report = replace(remembered + background, seconds=seconds)
     yield from Emit("consolidated", numbers(report))
-    return {"report": report.to_dict()}
-
-
-def numbers(report: ConsolidationReport) -> dict[str, Any]:
-    """Return a report without any text of a memory: counts, reasons, calls, tokens, seconds."""
-    return {
-        "added": report.added,
-        "updated": report.updated,
-        "superseded": report.superseded,
-        "archived": report.archived,
-        "noop": report.noop,
-        "rejected": [{"reason": reason} for reason in report.rejected],
-        "calls": dict(report.calls),
-        "tokens": report.tokens,
-        "seconds": report.seconds,
-    }
+    told = report.to_dict()
+    return {"report": {**told, DRY_RUN: True} if (yield from Setting(DRY_RUN)) else told}

@@ -17,7 +17,7 @@ from langchain_agentmem.messages import text_of
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage, BaseMessage
 
-State = Literal["pending", "running", "done", "failed"]
+State = Literal["pending", "running", "done", "failed", "cancelled"]
 
 _KEYS: Final = uuid.UUID("6f3d2a90-77c1-5d4f-8a30-9f0f0a4be1c5")
 _TIMES: Final = ("due_at", "first_submitted_at", "lease_until", "finished_at")
@@ -104,8 +104,11 @@ class Record:
     def extended(
         self, messages: Sequence[BaseMessage], ids: Sequence[str], config: Mapping[str, Any]
     ) -> Self:
-        """Return the record with further messages at its end."""
-        added = tuple(message_to_dict(message) for message in messages)
+        """Return the record with further messages at its end, each with an id that stays."""
+        named = zip(messages, ids, strict=True)
+        added = tuple(
+            message_to_dict(message.model_copy(update={"id": name})) for message, name in named
+        )
         return replace(
             self,
             messages=self.messages + added,

@@ -327,7 +327,7 @@ class AMem(WrittenMemory):
         refused: list[MemoryOperation] = []
         while True:
             try:
-                applied = yield from journal.apply([add, *changes.values()])
+                applied = yield from self.apply([add, *changes.values()], state["cause"])
             except ConflictError as conflict:
                 lost = [key for _, key in conflict.conflicts if key in changes]
                 if not lost:

@@ -35,7 +35,13 @@ from langchain_agentmem.scopes import NamespaceTemplate, Scope, current_scope, r
 from langchain_agentmem.steps import journal
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Call, Ref, Resolve, Settings, Steps
-from langchain_agentmem.steps.environment import Clock, Environment, Ledger, utc_now
+from langchain_agentmem.steps.environment import (
+    DRY_RUN,
+    Clock,
+    Environment,
+    Ledger,
+    utc_now,
+)
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -466,6 +472,7 @@ class Memory(ABC):
             clock=self.clock,
             rng=self.rng,
             emitter=getattr(runtime, "stream_writer", None),
+            dry_run=bool(scope.resolve(DRY_RUN, default=False)),
         )
 
 

@@ -380,7 +380,7 @@ class LangMem(WrittenMemory):
         for _ in range(_ATTEMPTS):
             operations = yield from drafts.operations(home, kept, state["cause"], said_at)
             try:
-                applied = yield from journal.apply(operations)
+                applied = yield from self.apply(operations, state["cause"])
             except ConflictError as conflict:
                 fixed = {each.origin.key if each.origin else each.key for each in kept}
                 lost = {key for _, key in conflict.conflicts if key in fixed}

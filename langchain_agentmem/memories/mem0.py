@@ -34,7 +34,6 @@ from langchain_agentmem.steps import (
     extraction,
     facts,
     fused,
-    journal,
     origin,
     ring,
     summary,
@@ -188,6 +187,7 @@ class Mem0(WrittenMemory):
     """
 
     architecture: ClassVar[str] = "mem0"
+    after_apply: ClassVar[str] = "save_messages"
     Parameters: ClassVar[type[Parameters]] = Mem0Parameters
 
     def remember_flow(self) -> Flow:
@@ -371,7 +371,9 @@ class Mem0(WrittenMemory):
         named = yield from entities.mention(
             (yield from self.home("entities")), planned, merge=params.entity_merge
         )
-        return (yield from journal.apply(named.operations, also=named.puts, expect=named.expect))
+        return (
+            yield from self.apply(named.operations, cause, also=named.puts, expect=named.expect)
+        )
 
     def _save_messages(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Keep the last messages as context for the next exchange."""

@@ -132,7 +132,7 @@ class Recall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationReport:
-    """What a consolidation did.
+    """What a consolidation did, or, in a dry run, would do: its operations are only proposed.
 
     Attributes:
         operations: Everything that was changed or rejected.
@@ -195,7 +195,7 @@ class ConsolidationReport:
         )
 
     def _applied(self, *events: str) -> list[MemoryOperation]:
-        return [op for op in self.operations if op.event in events and op.status == "applied"]
+        return [op for op in self.operations if op.event in events and op.status != "rejected"]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON, the form reports have in graph state."""

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 from langchain_core.messages import AnyMessage
 from langgraph.channels import UntrackedValue
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from langchain_agentmem.items import MemoryOperation, StoredMemory
+from langchain_agentmem.items import Cause, MemoryOperation, StoredMemory
 from langchain_agentmem.memories.base import Memory
 from langchain_agentmem.messages import last_human_text
 from langchain_agentmem.rendering import render_line, render_memories
 from langchain_agentmem.retrieval.budget import count_tokens, fit
-from langchain_agentmem.steps import arms, turns
-from langchain_agentmem.steps.effects import Emit, HasModel, Steps
+from langchain_agentmem.steps import arms, cursor, journal, turns
+from langchain_agentmem.steps.effects import Emit, HasModel, Put, Ref, Steps
 from langchain_agentmem.steps.extraction import Decision
 from langchain_agentmem.steps.flow import END, Flow, Step
 from langchain_agentmem.steps.intake import Redact, hear, redacted, turns_of
@@ -42,6 +42,7 @@ class WriteState(TypedDict, total=False):
 
     messages: Annotated[list[AnyMessage], add_messages]
     turns: Annotated[list[dict[str, Any]], UntrackedValue]
+    is_written: Annotated[bool, UntrackedValue]
     model_ready: Annotated[bool, UntrackedValue]
     usage: Annotated[dict[str, Any], UntrackedValue]
     memory_operations: Annotated[list[dict[str, Any]], UntrackedValue]
@@ -49,6 +50,9 @@ class WriteState(TypedDict, total=False):
 
 class WrittenMemory(Memory):
     """Base of memories whose content a chat model writes.
+
+    Subclasses write through `apply`. A background run that is begun again after its writes goes on
+    at the step `after_apply`.
 
     Without a model the turns are stored word for word, `no_model_configured` is emitted, and
     nothing else is done.
@@ -58,6 +62,8 @@ class WrittenMemory(Memory):
             be kept of it, None for nothing.
         **given: As for `Memory`.
     """
+
+    after_apply: ClassVar[str] = END
 
     def __init__(self, *, redact: Redact | None = None, **given: Any) -> None:  # noqa: ANN401 - Memory's own
         super().__init__(**given)
@@ -85,14 +91,34 @@ class WrittenMemory(Memory):
         def route(update: Mapping[str, Any]) -> str:
             if not update["turns"]:
                 return END
+            if update["is_written"]:
+                return self.after_apply
             return first if update["model_ready"] else "keep_verbatim"
 
+        to = tuple(dict.fromkeys([first, "keep_verbatim", self.after_apply, END]))
         return Flow(
-            Step("listen", self._listen, route=route, to=(first, "keep_verbatim", END)),
+            Step("listen", self._listen, route=route, to=to),
             Step("keep_verbatim", self._keep_verbatim, route=lambda _: END, to=(END,)),
             *own,
             state=state,
         )
+
+    def apply(
+        self,
+        operations: Sequence[MemoryOperation],
+        cause: Cause,
+        *,
+        also: Sequence[Put] = (),
+        expect: Mapping[Ref, int | None] | None = None,
+    ) -> Steps[list[MemoryOperation]]:
+        """Write operations, their journal, and for a background run that they are written.
+
+        Raises:
+            ConflictError: One of the memories was changed since it was read; nothing was written.
+        """
+        puts, unmarked = yield from cursor.marks((yield from self.scope()), cause.message_ids)
+        known = {**(expect or {}), **unmarked}
+        return (yield from journal.apply(operations, also=[*also, *puts], expect=known))
 
     def _needs_model(self) -> Steps[bool]:
         """Tell whether this call needs a model; an architecture may have modes that do not."""
@@ -100,11 +126,13 @@ class WrittenMemory(Memory):
         return True
 
     def _listen(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
-        """Take what may be remembered of the messages."""
+        """Take what may be remembered of the messages and was not written by this very run."""
         said = yield from hear(state.get("messages", []), self.redact)
+        new = yield from cursor.unwritten((yield from self.scope()), said)
         ready = (yield from HasModel()) or not (yield from self._needs_model())
         return {
-            "turns": [turn.to_dict() for turn in said],
+            "turns": [turn.to_dict() for turn in new or said],
+            "is_written": not new,
             "model_ready": ready,
             "memory_operations": [],
         }

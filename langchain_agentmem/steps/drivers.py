@@ -81,6 +81,8 @@ def _perform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401, PLR
     match effect:
         case Composite():
             return run(effect.steps(env), env)
+        case StoreCall(ops) if env.keeps_back(ops):
+            return [None] * len(ops)
         case StoreCall(ops, expect):
             return batch(env.the_store(), ops, expect)
         case Ask():
@@ -103,6 +105,8 @@ async def _aperform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN4
     match effect:
         case Composite():
             return await arun(effect.steps(env), env)
+        case StoreCall(ops) if env.keeps_back(ops):
+            return [None] * len(ops)
         case StoreCall(ops, expect):
             return await abatch(env.the_store(), ops, expect)
         case Ask():

@@ -6,11 +6,11 @@ import logging
 import random
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from langgraph.store.base import (
     BaseStore,
@@ -49,11 +49,15 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage
     from langchain_core.runnables import Runnable
+    from langgraph.store.base import Op
 
 Clock = Callable[[], datetime]
 Emitter = Callable[[dict[str, Any]], None]
 
 logger = logging.getLogger(__name__)
+
+DRY_RUN: Final = "dry_run"
+"""Name of the setting of a call that writes nothing and tells what it would write."""
 
 
 def utc_now() -> datetime:
@@ -136,6 +140,7 @@ class Environment:
         clock: Gives the present time.
         rng: Gives randomness.
         emitter: Takes events; the graph's stream writer inside of a run.
+        dry_run: Whether writes are left out.
         ledger: Counts the calls.
     """
 
@@ -146,6 +151,7 @@ class Environment:
     clock: Clock = utc_now
     rng: random.Random = field(default_factory=random.Random)
     emitter: Emitter | None = None
+    dry_run: bool = False
     ledger: Ledger = field(default_factory=Ledger)
 
     @classmethod
@@ -184,6 +190,10 @@ class Environment:
         """Return the store operation that lists the namespaces below a prefix."""
         conditions = (MatchCondition("prefix", prefix),) if prefix else None
         return ListNamespacesOp(match_conditions=conditions, limit=limit, offset=offset)
+
+    def keeps_back(self, ops: Sequence[Op]) -> bool:
+        """Tell whether operations write something although this is a dry run."""
+        return self.dry_run and any(isinstance(op, PutOp) for op in ops)
 
     def put_op(self, put: Put, now: datetime) -> PutOp:
         """Return the store operation for a put.

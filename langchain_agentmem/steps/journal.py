@@ -25,7 +25,17 @@ from langchain_agentmem.items import (
     to_timestamp,
 )
 from langchain_agentmem.scopes import ROOT, closed, journal, reserved
-from langchain_agentmem.steps.effects import Get, List, Namespaces, Now, Put, Ref, Steps, Write
+from langchain_agentmem.steps.effects import (
+    Get,
+    List,
+    Namespaces,
+    Now,
+    Put,
+    Ref,
+    Setting,
+    Steps,
+    Write,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -76,7 +86,7 @@ def apply(
         expect: Expected versions of further items.
 
     Returns:
-        The operations, those that were written marked as applied.
+        The operations, those that were written marked as applied; in a dry run none was.
 
     Raises:
         ConflictError: One of the memories was changed since it was read; nothing was written.
@@ -87,7 +97,8 @@ def apply(
     puts = [put for op in writing for put in _puts(op, now)]
     expected = {ref: version for op in writing for ref, version in _expected(op).items()}
     yield from Write([*puts, *also], {**expected, **(expect or {})})
-    return [op.applied() if op in writing else op for op in operations]
+    done = [] if (yield from Setting("dry_run", default=False)) else writing
+    return [op.applied() if op in done else op for op in operations]
 
 
 def _dated(op: MemoryOperation, now: datetime) -> MemoryOperation:
