@@ -1,10 +1,11 @@
-"""The prompt optimizer on a real LangGraph development server, with a scripted model."""
+"""The prompt optimizer and the memory tools on a real LangGraph development server."""
 
 import importlib.util
 import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 if importlib.util.find_spec("langgraph_api") is None:
@@ -22,7 +23,14 @@ GRAPH = '''
 
 import time
 
-from langchain_agentmem import RAGMemory
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage
+
+from langchain_agentmem import (
+    RAGMemory,
+    create_manage_memory_tool,
+    create_search_memory_tool,
+)
 from langchain_agentmem.prompt_optimizer import PromptMemory, create_prompt_optimizer_graph
 from langchain_agentmem.surfaces import create_memory_agent
 from langchain_agentmem.testing import ScriptedChatModel
@@ -49,6 +57,23 @@ agent = create_memory_agent(
     prompt=PromptMemory(prompts=PROMPT),
     tools=False,
 ).compile(name="obedient")
+
+
+def keep(messages):
+    """Save what is told, search for what is asked, and repeat what the tool answered."""
+    last = messages[-1]
+    if last.type == "tool":
+        return AIMessage(last.text)
+    asked = last.text.endswith("?")
+    name, given = ("search", "query") if asked else ("manage", "content")
+    call = {"name": f"{name}_memory", "args": {given: last.text}, "id": "call-1"}
+    return AIMessage("", tool_calls=[call])
+
+
+keeper = create_agent(
+    ScriptedChatModel(replies=keep),
+    [create_manage_memory_tool(("team", "facts")), create_search_memory_tool(("team", "facts"))],
+)
 '''
 TALKS: list[Any] = [
     {"id": str(number), "messages": [{"role": "user", "content": f"Question {number}"}]}
@@ -67,6 +92,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "prompt_optimizer": own,
         "scripted": "./graphs/scripted.py:graph",
         "obedient": "./graphs/scripted.py:agent",
+        "keeper": "./graphs/scripted.py:keeper",
     }
     (folder / "langgraph.json").write_text(json.dumps(config), "utf-8")
     running = start(folder)
@@ -154,3 +180,25 @@ async def test_steps_are_streamed(client: LangGraphClient) -> None:
             seen += list(part.data)
     steps = ["collect", "assign_credit", "propose", "guard", "evaluate", "decide", "commit"]
     assert seen == [*steps, "report"]
+
+
+async def test_memory_tools_work_behind_the_servers_mcp_endpoint(server: Server) -> None:
+    """An agent that the server exports by MCP saves in one call and finds in the next."""
+
+    async def call(client: httpx.AsyncClient, method: str, **params: Any) -> Any:  # noqa: ANN401 - JSON
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        answer = await client.post("/mcp", json=body)
+        return answer.json()["result"]
+
+    def saying(text: str) -> dict[str, Any]:
+        messages = [{"role": "user", "content": text}]
+        return {"name": "keeper", "arguments": {"messages": messages}}
+
+    headers = {"Accept": "application/json, text/event-stream"}
+    async with httpx.AsyncClient(base_url=server.url, headers=headers, timeout=60) as client:
+        listed = await call(client, "tools/list")
+        assert "keeper" in [each["name"] for each in listed["tools"]]
+        saved = await call(client, "tools/call", **saying("Rex is a poodle."))
+        assert "created memory" in str(saved)
+        found = await call(client, "tools/call", **saying("Who is Rex?"))
+    assert "Rex is a poodle." in str(found)

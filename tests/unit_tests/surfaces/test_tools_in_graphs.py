@@ -312,6 +312,22 @@ def test_sync_and_async_agents_leave_equal_stores(tmp_path: Path) -> None:
     assert {name[:2] for name, _ in stores[0]} == {HOME, journal(())[:2], ("_agentmem", "closed")}
 
 
+def test_tools_work_with_a_model_that_is_only_async(store: BaseStore) -> None:
+    """A model without a sync call saves and searches in an agent."""
+
+    class OnlyAsync(ScriptedChatModel):
+        def _generate(self, *_: Any, **__: Any) -> Any:  # noqa: ANN401 - LangChain's signature
+            raise NotImplementedError
+
+        async def _agenerate(self, *given: Any, **options: Any) -> Any:  # noqa: ANN401 - as above
+            return ScriptedChatModel._generate(self, *given, **options)
+
+    model = OnlyAsync(replies=[call("manage_memory", content="Ann lives in Oslo"), "Done."])
+    agent: Any = create_agent(model, [create_manage_memory_tool(TEMPLATE)], store=store)
+    done = async_invoke(agent, saying("I live in Oslo"), ANN)
+    assert results(done)[0].content.startswith("created memory")
+
+
 def test_langmem_users_change_only_the_import() -> None:
     """Names and arguments of both tools are LangMem's."""
     langmem = pytest.importorskip("langmem")
