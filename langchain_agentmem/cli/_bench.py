@@ -87,17 +87,17 @@ def _equipment(args: argparse.Namespace) -> Equipment:
 
     return Equipment(
         embeddings=embedding_models(resolve_embeddings(args.embed)),
-        model=_model(args.model, args.base_url),
-        answerer=_model(args.answer, args.base_url),
-        judge=_model(args.judge, args.base_url),
+        model=_model(args.model, args.base_url, args.timeout),
+        answerer=_model(args.answer, args.base_url, args.timeout),
+        judge=_model(args.judge, args.base_url, args.timeout),
         budget=Budget(args.budget),
         seed=args.seed,
         limit=args.results,
     )
 
 
-def _model(name: str | None, base_url: str | None) -> BaseChatModel | None:
-    return chat_model(name, base_url, hint=_HINT, temperature=0) if name else None
+def _model(name: str | None, base_url: str | None, timeout: float) -> BaseChatModel | None:
+    return chat_model(name, base_url, hint=_HINT, temperature=0, timeout=timeout) if name else None
 
 
 def _systems(args: argparse.Namespace, equipment: Equipment) -> tuple[list[SystemSpec], list[str]]:

@@ -101,6 +101,13 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--workers", type=_count, default=1, metavar="N", help="conversations at once (default: 1)"
     )
+    group.add_argument(
+        "--timeout",
+        type=float,
+        default=120.0,
+        metavar="S",
+        help="seconds after which a model's call has failed (default: 120)",
+    )
     group.add_argument("--budget", type=_count, metavar="N", help="most tokens to spend on models")
     group.add_argument("--seed", type=int, default=0, metavar="N", help="seed (default: 0)")
     group.add_argument(

@@ -149,7 +149,7 @@ def _estimated(tasks: Sequence[Task], equipment: Equipment) -> dict[str, Any]:
     turns = sum(len(task.scope.turns) for task in tasks)
     questions = sum(len(task.scope.questions) for task in tasks)
     a_turn, a_question = turns / max(unit.turns, 1), questions / max(len(unit.asked), 1)
-    writes = unit.writes
+    writes = [*unit.writes, *unit.consolidations]
     reads = [cost for each in unit.asked for cost in (each.cost, each.answer_cost)]
     judged = questions * (answering.JUDGE_ROUNDS + 1) if equipment.judge else 0
     return {

@@ -81,7 +81,8 @@ def bleu_1(answer: str, gold: str) -> float:
 
 def exact_match(answer: str, gold: str) -> float:
     """Return 1 if both have the same tokens in the same order, else 0."""
-    return float(bool(gold.strip()) and answer_tokens(answer) == answer_tokens(gold))
+    wanted = answer_tokens(gold)
+    return float(bool(wanted) and answer_tokens(answer) == wanted)
 
 
 def percentile(values: Sequence[float], percent: float) -> float | None:

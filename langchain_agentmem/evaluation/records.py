@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Self
+
+_COSTS: Final = ("writes", "consolidations")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,6 +61,7 @@ class Unit:
         scope: Name of the conversation.
         turns: Turns that were written.
         writes: What each call of `remember` cost.
+        consolidations: What each run of background work cost, one after each session.
         items: Memories that are stored in the end.
         nbytes: Bytes that are stored in the end, an empty store left out.
         asked: One entry for each question, in the order of the data set.
@@ -70,6 +73,7 @@ class Unit:
     scope: str
     turns: int = 0
     writes: list[Cost] = field(default_factory=list)
+    consolidations: list[Cost] = field(default_factory=list)
     items: int = 0
     nbytes: int = 0
     asked: list[Asked] = field(default_factory=list)
@@ -97,5 +101,5 @@ class Unit:
             )
             for each in data["asked"]
         ]
-        writes = [Cost(**each) for each in data["writes"]]
-        return cls(**{**data, "asked": asked, "writes": writes})
+        costs = {name: [Cost(**each) for each in data[name]] for name in _COSTS}
+        return cls(**{**data, "asked": asked, **costs})

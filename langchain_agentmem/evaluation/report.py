@@ -28,6 +28,11 @@ _MEASURED: Final = (
     "In prompt is the share of the evidence in everything that was recalled, and the tokens beside "
     "it are what a prompt pays for that: recalling everything finds everything."
 )
+_WRITING: Final = (
+    "Times are of one call of remember. Background work (consolidation) runs after each session; "
+    "its calls and tokens are among those shown. Bytes are those of the store's file, its index "
+    "included, or of the words and vectors that a baseline keeps."
+)
 _INTERVALS: Final = (
     "The brackets are 95 % bootstrap intervals over conversations and the questions in them. A "
     "difference is only called one where its interval leaves out 0."
@@ -330,6 +335,7 @@ def _costs(dataset: Mapping[str, Any]) -> Section:
         [
             each["name"],
             *_cost(each["write"]),
+            f"{each['write']['background_seconds']:.1f}",
             f"{each['write']['items']:,}",
             f"{each['write']['bytes'] / 1000:,.0f}",
         ]
@@ -347,11 +353,10 @@ def _costs(dataset: Mapping[str, Any]) -> Section:
     ]
     tables = [
         Table(
-            columns=[*columns, "items", "kB"],
+            columns=[*columns, "background s", "items", "kB"],
             rows=write,
             title=f"Writing {dataset['turns']:,} turns",
-            note="Times are of one call of remember; bytes are those of the store's file, its "
-            "index included, or of the words and vectors that a baseline keeps.",
+            note=_WRITING,
         ),
         Table(
             columns=[*columns, "results", "turns a result", "tokens a question"],
@@ -360,16 +365,27 @@ def _costs(dataset: Mapping[str, Any]) -> Section:
             note="Times are of one recall, the embedding of the question included.",
         ),
     ]
+    failures = _failures(dataset)
+    return Section(
+        title=f"{dataset['title']}: what it costs",
+        text=[] if failures else ["Nothing failed."],
+        tables=[*tables, *failures],
+    )
+
+
+def _failures(dataset: Mapping[str, Any]) -> list[Table]:
     failed = [each for each in dataset["systems"] if each["failures"]["n"]]
-    lines = [[each["name"], line] for each in failed for line in each["failures"]["first"]]
-    if failed:
-        count = sum(each["failures"]["n"] for each in failed)
-        note = f"{count} in all; each counts as wrong."
-        tables.append(
-            Table(columns=["system", "what failed"], rows=lines, title="Failures", note=note)
+    if not failed:
+        return []
+    count = sum(each["failures"]["n"] for each in failed)
+    return [
+        Table(
+            columns=["system", "what failed"],
+            rows=[[each["name"], line] for each in failed for line in each["failures"]["first"]],
+            title="Failures",
+            note=f"{count} in all; each counts as wrong.",
         )
-    text = [] if failed else ["Nothing failed."]
-    return Section(title=f"{dataset['title']}: what it costs", text=text, tables=tables)
+    ]
 
 
 def _cost(cost: Mapping[str, Any]) -> list[str]:

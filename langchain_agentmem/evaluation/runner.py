@@ -29,7 +29,15 @@ if TYPE_CHECKING:
 _UNITS: Final = "units.jsonl"
 _REPLIES: Final = "replies.jsonl"
 _WITHOUT_WEIGHT: Final = ("cli", "surfaces", "evaluation", "testing", "prompt_optimizer")
-_ASKING: Final = ("trial.py", "data.py", "baselines.py", "answering.py")
+_ASKING: Final = (
+    "trial.py",
+    "data.py",
+    "baselines.py",
+    "answering.py",
+    "records.py",
+    "meter.py",
+    "systems.py",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -188,6 +188,7 @@ def _columns(rows: Sequence[_Row], systems: int) -> dict[tuple[int, ...], list[t
 def _costs(dataset: Dataset, units: Sequence[Unit]) -> dict[str, Any]:
     """Return what writing, reading and answering cost over all conversations."""
     writes = [cost for unit in units for cost in unit.writes]
+    background = [cost for unit in units for cost in unit.consolidations]
     asked = [each for unit in units for each in unit.asked]
     failed = [
         *(f"{unit.scope}, writing {error}" for unit in units for error in unit.write_errors),
@@ -202,6 +203,8 @@ def _costs(dataset: Dataset, units: Sequence[Unit]) -> dict[str, Any]:
     return {
         "write": {
             **_cost(writes),
+            **_used([*writes, *background]),
+            "background_seconds": sum(cost.seconds or 0.0 for cost in background),
             "turns": sum(unit.turns for unit in units),
             "items": sum(unit.items for unit in units),
             "bytes": sum(unit.nbytes for unit in units),
@@ -226,11 +229,13 @@ def _cost(costs: Sequence[Cost]) -> dict[str, Any]:
         "seconds": float(sum(seconds)),
         "p50_ms": _ms(measures.percentile(seconds, 50)),
         "p95_ms": _ms(measures.percentile(seconds, 95)),
-        **{
-            name: sum(getattr(each, name) for each in costs)
-            for name in ("calls", "input_tokens", "output_tokens")
-        },
+        **_used(costs),
     }
+
+
+def _used(costs: Sequence[Cost]) -> dict[str, int]:
+    names = ("calls", "input_tokens", "output_tokens")
+    return {name: sum(getattr(each, name) for each in costs) for name in names}
 
 
 def _ms(seconds: float | None) -> float | None:

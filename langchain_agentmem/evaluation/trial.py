@@ -31,6 +31,7 @@ from langchain_agentmem.evaluation.meter import Budget, Meter, metered
 from langchain_agentmem.evaluation.records import Asked, Cost, Unit
 from langchain_agentmem.evaluation.systems import Setup, System, SystemSpec
 from langchain_agentmem.items import MemoryOperation
+from langchain_agentmem.memories.base import Memory
 from langchain_agentmem.messages import text_of
 from langchain_agentmem.retrieval.budget import count_tokens
 from langchain_agentmem.stores.faiss_sqlite import FaissSqliteStore
@@ -159,10 +160,13 @@ class Trial:
     ) -> list[Turn]:
         """Write the turns up to a moment, all without one, and return the rest."""
         due = [turn for turn in turns if moment is None or _said_by(turn, moment)]
-        for batch in batches(due, self.dataset.batch):
+        written = list(batches(due, self.dataset.batch))
+        for at, batch in enumerate(written):
             self.equipment.budget.go_on()
             self.clock.reach(batch[-1].observed_at)
             self._remember(system, batch, meter)
+            if at + 1 == len(written) or written[at + 1][0].session != batch[-1].session:
+                self._consolidate(system, batch, meter)
             self.equipment.tick(len(batch))
         self.clock.reach(moment)
         return list(turns[len(due) :])
@@ -180,6 +184,21 @@ class Trial:
         self.unit.turns += len(batch)
         self.unit.writes.append(_cost(meter, seconds))
         self.unit.items += _added(done)
+
+    def _consolidate(self, system: System, batch: Sequence[Turn], meter: Meter) -> None:
+        """Run a memory's background work, as a server does when a session has ended."""
+        if not isinstance(system, Memory) or system.consolidate_flow() is None:
+            return
+        started = self.equipment.timer()
+        try:
+            report = system.consolidate(config=self.config)
+        except Exception as error:  # noqa: BLE001 - one failure must not end a long run
+            logger.warning("%s could not consolidate: %s", self.spec.name, error)
+            self.unit.write_errors.append(f"consolidating after {batch[-1].key}: {_told(error)}")
+        else:
+            self.unit.items += _added(report.operations)
+        seconds = self.equipment.timer() - started
+        self.unit.consolidations.append(_cost(meter, seconds))
 
     def _ask(self, system: System, question: Question, meter: Meter) -> Asked:
         self.equipment.budget.go_on()
