@@ -81,6 +81,7 @@ class AMemParameters(Parameters):
         bidirectional_links: Write the reverse of each link too.
         evolve: False leaves out links and evolution.
         deduplicate: An exact repeat of a note changes nothing.
+        temperature: Temperature of the calls that write notes, where the model is given by name.
         max_tokens: Most tokens of the recalled text; linked notes are cut first.
     """
 
@@ -93,12 +94,13 @@ class AMemParameters(Parameters):
     bidirectional_links: bool = described(default=False, description="Link both ways.")
     evolve: bool = described(default=True, description="False leaves out links and evolution.")
     deduplicate: bool = described(default=False, description="Exact repeats change nothing.")
+    temperature: float | None = described(None, "Temperature of a model given by its name.")
     max_tokens: int = described(2000, "Most tokens of the recalled text.")
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "default": {},
-        "paper": {},
-        "reference": {"neighbour_query": "content", "keyword_query": True},
+        "paper": {"temperature": 0.7},
+        "reference": {"neighbour_query": "content", "keyword_query": True, "temperature": 0.7},
     }
 
     def __post_init__(self) -> None:
@@ -189,6 +191,7 @@ class AMem(WrittenMemory):
             purpose="construct",
             instructions=CONSTRUCT.format(language=language),
             data=extraction.said_lines([turn]),
+            temperature=params.temperature,
         )
         described_as = decision.value or Description(keywords=[], context="", tags=[])
         note = _described(
@@ -234,6 +237,7 @@ class AMem(WrittenMemory):
 
     def _evolve(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Ask which notes to link and which to rewrite (sections 3.2 and 3.3)."""
+        params: AMemParameters = yield from self.settings()
         handles = Handles(state["neighbours"], first=1)
         language = yield from extraction.language_rule()
         earlier = as_lines({"handle": handle, **_row(each.item)} for handle, each in handles)
@@ -242,6 +246,7 @@ class AMem(WrittenMemory):
             purpose="evolve",
             instructions=EVOLVE.format(language=language),
             data=f"New note:\n{as_lines([_row(state['note'])])}\n\nEarlier notes:\n{earlier}",
+            temperature=params.temperature,
         )
         return {"evolution": decision.value}
 

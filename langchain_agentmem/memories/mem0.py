@@ -27,6 +27,7 @@ from langchain_agentmem.memories.written import (
 from langchain_agentmem.messages import text_of
 from langchain_agentmem.parameters import Parameters, described
 from langchain_agentmem.rendering import rendered_in
+from langchain_agentmem.retrieval.budget import fit
 from langchain_agentmem.scopes import closed
 from langchain_agentmem.steps import (
     arms,
@@ -89,6 +90,7 @@ class Mem0Parameters(Parameters):
     Attributes:
         mode: `crud` rewrites and archives, `additive` keeps both, `supersede` closes and adds.
         recent_messages: So many earlier messages are shown to the extraction.
+        recent_tokens: Most tokens of them together; the oldest are left out first.
         candidates: So many known facts are compared with each new one.
         decide: One decision for all facts, or one for each.
         use_summary: Show the conversation's summary, which `consolidate` refreshes.
@@ -109,6 +111,7 @@ class Mem0Parameters(Parameters):
         "supersede", "crud, additive or supersede."
     )
     recent_messages: int = described(10, "Earlier messages shown to the extraction.")
+    recent_tokens: int = described(1000, "Most tokens of those messages together.")
     candidates: int = described(10, "Known facts compared with each new one.")
     decide: Literal["batched", "per_fact"] = described("batched", "batched or per_fact.")
     use_summary: bool = described(
@@ -147,7 +150,13 @@ class Mem0Parameters(Parameters):
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
         self.require(
-            least={"recent_messages": 0, "candidates": 1, "top_k": 0, "max_tokens": 1},
+            least={
+                "recent_messages": 0,
+                "recent_tokens": 0,
+                "candidates": 1,
+                "top_k": 0,
+                "max_tokens": 1,
+            },
             choices={
                 "mode": ("crud", "additive", "supersede"),
                 "decide": ("batched", "per_fact"),
@@ -222,7 +231,7 @@ class Mem0(WrittenMemory):
         if params.mode == "additive" and params.infer:
             known = yield from self._known("\n".join(turn.content for turn in said), params)
         return {
-            "recent": recent[-params.recent_messages :] if params.recent_messages else [],
+            "recent": _latest(recent, params),
             "summary": told,
             "candidates": known,
             "attempt": 0,
@@ -439,6 +448,12 @@ class Mem0(WrittenMemory):
         gone = [op.key for op in erased if op.namespace == home]
         if gone:
             yield from entities.drop_mentions((yield from self.home("entities")), gone)
+
+
+def _latest(messages: Sequence[StoredMemory], params: Mem0Parameters) -> list[StoredMemory]:
+    """Return the last messages that fit, in their order."""
+    newest_first = messages[::-1][: params.recent_messages]
+    return fit(newest_first, params.recent_tokens, text=lambda each: each.text)[::-1]
 
 
 def _after_extract(state: Mapping[str, Any]) -> str:

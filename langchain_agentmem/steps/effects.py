@@ -92,6 +92,8 @@ class Ask(Effect[AIMessage]):
         response_schema: JSON schema of the reply. The model is bound to it by its own best means
             (native structured output, or a tool call), as far as it has one.
         model: Another chat model than the memory's own, or its name; None for its own.
+        temperature: Temperature of a model that is given by its name; one that the user has made
+            keeps its own.
     """
 
     messages: Sequence[BaseMessage]
@@ -100,6 +102,7 @@ class Ask(Effect[AIMessage]):
     tool_choice: str | None = None
     response_schema: Mapping[str, Any] | None = None
     model: BaseChatModel | str | None = None
+    temperature: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,10 +66,12 @@ def utc_now() -> datetime:
 
 
 @lru_cache(maxsize=16)
-def _chat_model(name: str) -> BaseChatModel:
+def _chat_model(name: str, temperature: float | None = None) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
-    return init_chat_model(name)
+    if temperature is None:
+        return init_chat_model(name)
+    return init_chat_model(name, temperature=temperature)
 
 
 def _structured(model: BaseChatModel, schema: Mapping[str, Any]) -> Runnable[Any, Any]:
@@ -232,7 +234,7 @@ class Environment:
         if given is None:
             msg = f"The step {ask.purpose!r} needs a chat model: pass model='provider:name'."
             raise ConfigurationError(msg)
-        model = _chat_model(given) if isinstance(given, str) else given
+        model = _chat_model(given, ask.temperature) if isinstance(given, str) else given
         if ask.tools:
             choice = {"tool_choice": ask.tool_choice} if ask.tool_choice else {}
             return model.bind_tools(list(ask.tools), **choice)

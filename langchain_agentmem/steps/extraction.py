@@ -88,6 +88,7 @@ def decide(
     data: str,
     check: Callable[[S], list[str]] | None = None,
     model: BaseChatModel | str | None = None,
+    temperature: float | None = None,
 ) -> Steps[Decision[S]]:
     """Ask the model for a value of a schema; repair once; else report.
 
@@ -102,6 +103,7 @@ def decide(
         check: Returns what is wrong with a value beyond its form; such a value is repaired once,
             and then used as it is, for the caller to reject what it cannot use.
         model: Another chat model than the memory's own.
+        temperature: Temperature of a model that is known by its name.
 
     Raises:
         ModelCallError: The model itself failed.
@@ -112,12 +114,12 @@ def decide(
         HumanMessage(data),
     ]
     digest = prompt_hash(prompt)
-    reply = yield from _ask(schema, prompt, purpose, model)
+    reply = yield from _ask(schema, prompt, purpose, model, temperature)
     value, problems = read_reply(schema, reply, salvage=False)
     problems = problems or (check(value) if check and value is not None else [])
     if problems:
         repair = [*prompt, *_repair(reply, problems)]
-        second = yield from _ask(schema, repair, f"{purpose}_repair", model)
+        second = yield from _ask(schema, repair, f"{purpose}_repair", model, temperature)
         repaired, left = read_reply(schema, second, salvage=True)
         if repaired is None and value is None:
             value, left = read_reply(schema, reply, salvage=True)
@@ -143,10 +145,12 @@ def _ask(
     prompt: Sequence[BaseMessage],
     purpose: str,
     model: BaseChatModel | str | None = None,
+    temperature: float | None = None,
 ) -> Steps[AIMessage]:
     form = schema.model_json_schema() if schema else None
+    ask = Ask(prompt, purpose=purpose, response_schema=form, model=model, temperature=temperature)
     try:
-        reply = yield from Ask(prompt, purpose=purpose, response_schema=form, model=model)
+        reply = yield from ask
     except AgentMemoryError:
         raise
     except Exception as error:

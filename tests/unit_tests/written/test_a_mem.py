@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
+from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem import FaissSqliteStore
 from langchain_agentmem.items import StoredMemory
@@ -330,3 +331,20 @@ async def test_without_a_model_turns_are_kept(world: World) -> None:
     assert world.live(*NOTES) == []
     items = (await call("recall", "cello", config=ANN)).items
     assert [each.content for each in items] == ["I play the cello"]
+
+
+@pytest.mark.parametrize(("preset", "temperature"), [("default", None), ("paper", 0.7)])
+def test_a_model_given_by_name_gets_the_papers_temperature(
+    preset: str, temperature: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that the user has made keeps its own settings."""
+    made: list[tuple[str, float | None]] = []
+
+    def named(name: str, heat: float | None = None) -> Any:  # noqa: ANN401 - a double of any
+        made.append((name, heat))
+        return Scripted([note()])
+
+    monkeypatch.setattr("langchain_agentmem.steps.environment._chat_model", named)
+    memory = AMem(model="provider:name", preset=preset, store=InMemoryStore())
+    memory.remember("cello", config=ANN)
+    assert made == [("provider:name", temperature)]

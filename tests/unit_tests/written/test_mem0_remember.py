@@ -482,6 +482,20 @@ async def test_the_ring_buffer_holds_the_last_messages_only(world: World) -> Non
     assert "message 1" in world.model.prompt()
 
 
+async def test_earlier_messages_are_shown_within_a_budget(world: World) -> None:
+    """The newest stay, and one that is too long alone is passed over."""
+    call = world.make(Mem0, recent_tokens=6)
+    world.model.extend(*[said()] * 4)
+    for text in ("oldest thing", "word " * 50, "newer thing"):
+        await call("remember", text, config=ANN)
+        world.clock.move(60)
+    await call("remember", "now", config=ANN)
+    earlier = world.model.prompt().partition("New messages:")[0]
+    assert "newer thing" in earlier
+    assert "oldest thing" in earlier
+    assert "word word" not in earlier
+
+
 async def test_a_target_changed_meanwhile_is_decided_again_once(world: World) -> None:
     """The second decision sees the other writer's text."""
     call = world.make(Mem0, mode="crud")

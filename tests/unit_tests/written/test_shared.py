@@ -41,11 +41,12 @@ def echo(prompt: str) -> dict[str, Any]:
 def given(memory: type[Any]) -> dict[str, Any]:
     """Return a reply that remembers a secret, or describes it."""
     text = "My card is 4242"
-    return {
+    replies: dict[type[Any], dict[str, Any]] = {
         Mem0: {"facts": [{"text": text}]},
         AMem: {"keywords": ["4242"], "context": text, "tags": ["4242"]},
         LangMem: {"memories": [{"action": "create", "content": text}]},
-    }[memory]
+    }
+    return replies[memory]
 
 
 @pytest.mark.parametrize("memory", HOMES)
