@@ -4,12 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
+BENCH := .venv-bench
 UV_COMPILE = $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --annotation-style line pyproject.toml
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help demo test integration_tests lint type format bench bench-quality bench_stores survival docs_check studio drawings lowest locks clean
+.PHONY: help demo test integration_tests lint type format bench bench_surfaces bench-quality bench_stores survival docs_check studio drawings lowest locks clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z_-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -44,7 +45,9 @@ studio: $(VENV)/integration.stamp ## Open the graphs in LangGraph Studio, withou
 drawings: $(VENV)/dev.stamp ## Draw the graphs into the documentation anew.
 	$(BIN)/python scripts/drawings.py
 
-bench: $(VENV)/dev.stamp ## Measure what each surface costs.
+bench: bench_surfaces bench_stores ## Measure speed: what each surface costs, and stores side by side.
+
+bench_surfaces: $(VENV)/dev.stamp ## Measure what each surface costs.
 	$(BIN)/python benchmarks/surfaces.py $(ARGS)
 
 bench-quality: $(VENV)/integration.stamp ## Measure recall as in the README: DATA=folder; ARGS=... passes options.
@@ -52,8 +55,8 @@ bench-quality: $(VENV)/integration.stamp ## Measure recall as in the README: DAT
 	$(BIN)/agentmem bench --data $(DATA) --memory RAGMemory --memory RAGMemory:embed=minilm \
 		--out build/bench-quality $(ARGS)
 
-bench_stores: $(VENV)/dev.stamp ## Compare stores in one run, minutes long; ARGS=... passes options.
-	$(BIN)/python benchmarks/stores.py $(ARGS)
+bench_stores: $(BENCH)/bench.stamp ## Compare stores in one run, minutes long; ARGS=... passes options.
+	$(BENCH)/bin/python benchmarks/stores.py $(ARGS)
 
 survival: $(VENV)/dev.stamp ## Kills, contention and random work at length, 15 minutes; ARGS=... passes options.
 	$(BIN)/python -m tests.survival $(ARGS)
@@ -68,9 +71,11 @@ locks: $(VENV)/dev.stamp ## Renew requirements/*.lock; each is a part of the one
 		--group dev -c requirements/integration.lock -o requirements/dev.lock
 	$(UV_COMPILE) --universal --group build -c requirements/dev.lock -o requirements/demo.lock
 	$(UV_COMPILE) --group build --group test --resolution lowest-direct -o requirements/lowest.lock
+	$(UV_COMPILE) --universal --group build --group bench -c requirements/integration.lock \
+		-o requirements/bench.lock
 
 clean: ## Remove the environments and caches that these targets made.
-	rm -rf $(VENV) $(LOWEST) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(LOWEST) $(BENCH) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 
 # One environment grows from demo to dev to integration: the locks agree on every version.
 define install
@@ -81,6 +86,9 @@ endef
 
 $(VENV)/%.stamp: requirements/%.lock pyproject.toml | $(VENV)/bin/python
 	$(call install,$(VENV),$<)
+
+$(BENCH)/%.stamp: requirements/%.lock pyproject.toml | $(BENCH)/bin/python
+	$(call install,$(BENCH),$<)
 
 $(LOWEST)/lowest.stamp: requirements/lowest.lock pyproject.toml | $(LOWEST)/bin/python
 	$(call install,$(LOWEST),$<)

@@ -1,7 +1,9 @@
 """How fast stores are, as ratios within one run, with the recall of their search beside it.
 
-Run by hand: `python benchmarks/stores.py [--sizes 1000 10000 100000] [--dims 384]`. Every store
-gets the same items in 50 namespaces, with the same random unit vectors, and the same queries.
+    python benchmarks/stores.py [SIZE ...] [--large] [--only NAME ...] [--report PAGE]
+
+Every store gets the same items, the same random unit vectors made beforehand, and the same queries;
+the calls of all stores take turns, so that what else the machine does hits all of them alike.
 Recall is measured against exact search. Absolute times depend on the machine; the ratios count.
 Stores whose packages are missing, or that are hopeless at a size, are left out with the reason.
 """
@@ -9,190 +11,38 @@ Stores whose packages are missing, or that are hopeless at a size, are left out 
 from __future__ import annotations
 
 import argparse
-import sqlite3
+import asyncio
+import gc
+import json
+import random
 import statistics
 import tempfile
+import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-import numpy as np
-from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
-from langgraph.store.base import BaseStore, PutOp
-from langgraph.store.memory import InMemoryStore
-from numpy.typing import NDArray
+import faiss
+from store_data import Data, make_data
+from store_report import write_report
+from store_subjects import LARGEST, SUBJECTS, FlatScan, K, LangGraph, Ours, Subject, our_index
 
 from langchain_agentmem.stores import FaissSqliteStore
 
-NAMESPACES: Final = 50
-CHUNK: Final = 500
-K: Final = 10
-SLOW_ABOVE: Final = 10_000
-"""Python-loop stores are left out above this many items."""
-
-
-class Vectors(Embeddings):
-    """Random unit vectors, the same for the same text."""
-
-    name = "random"
-
-    def __init__(self, dims: int) -> None:
-        self.dims = dims
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return one vector for each text."""
-        return [self.embed_query(text) for text in texts]
-
-    def embed_query(self, text: str) -> list[float]:
-        """Return the vector of a text."""
-        rng = np.random.default_rng(int(text.rpartition(" ")[2]))
-        vector = rng.standard_normal(self.dims)
-        return [float(x) for x in vector / np.linalg.norm(vector)]
-
-
-class Subject(Protocol):
-    """A store under measurement."""
-
-    def fill(self, texts: Sequence[str]) -> None:
-        """Add all items."""
-
-    def put(self, text: str) -> None:
-        """Add one item."""
-
-    def search(self, query: str, scope: int | None) -> list[str]:
-        """Return the texts nearest to a query, in one namespace or in all."""
-
-
-class LangGraph:
-    """A LangGraph store."""
-
-    def __init__(self, store: BaseStore) -> None:
-        self.store = store
-
-    def fill(self, texts: Sequence[str]) -> None:
-        """Put all items in batches."""
-        for start in range(0, len(texts), CHUNK):
-            self.store.batch([_op(text) for text in texts[start : start + CHUNK]])
-
-    def put(self, text: str) -> None:
-        """Put one item."""
-        self.store.batch([_op(text)])
-
-    def search(self, query: str, scope: int | None) -> list[str]:
-        """Search a namespace."""
-        prefix = ("all",) if scope is None else ("all", str(scope))
-        return [item.value["text"] for item in self.store.search(prefix, query=query, limit=K)]
-
-
-class LangChain:
-    """A LangChain vector store; a namespace is a metadata field."""
-
-    def __init__(self, store: Any, condition: Callable[[int], dict[str, Any]]) -> None:  # noqa: ANN401 - optional packages
-        self.store = store
-        self.condition = condition
-
-    def fill(self, texts: Sequence[str]) -> None:
-        """Add all documents in batches."""
-        for start in range(0, len(texts), CHUNK):
-            self.store.add_documents([_document(text) for text in texts[start : start + CHUNK]])
-
-    def put(self, text: str) -> None:
-        """Add one document."""
-        self.store.add_documents([_document(text)])
-
-    def search(self, query: str, scope: int | None) -> list[str]:
-        """Search with a filter."""
-        options = {} if scope is None else self.condition(scope)
-        return [found.page_content for found in self.store.similarity_search(query, K, **options)]
-
-
-def _scope(text: str) -> int:
-    return int(text.rpartition(" ")[2]) % NAMESPACES
-
-
-def _op(text: str) -> PutOp:
-    return PutOp(("all", str(_scope(text))), text, {"text": text}, index=["text"])
-
-
-def _document(text: str) -> Document:
-    return Document(id=text, page_content=text, metadata={"scope": _scope(text)})
-
-
-@contextmanager
-def ours(folder: Path, model: Vectors) -> Iterator[Subject]:
-    """`FaissSqliteStore`, with the durability of its default."""
-    index: Any = {"dims": model.dims, "embed": model, "fields": ["text"]}
-    with FaissSqliteStore(folder / "ours.sqlite", index=index) as store:
-        yield LangGraph(store)
-
-
-@contextmanager
-def in_memory(_: Path, model: Vectors) -> Iterator[Subject]:
-    """LangGraph's `InMemoryStore`."""
-    yield LangGraph(InMemoryStore(index={"dims": model.dims, "embed": model, "fields": ["text"]}))
-
-
-@contextmanager
-def official_sqlite(folder: Path, model: Vectors) -> Iterator[Subject]:
-    """LangGraph's `SqliteStore`."""
-    if not hasattr(sqlite3.Connection, "enable_load_extension"):
-        msg = "this Python's sqlite3 loads no extensions"
-        raise ImportError(msg)
-    from langgraph.store.sqlite import SqliteStore
-
-    index: Any = {"dims": model.dims, "embed": model, "text_fields": ["text"]}
-    with SqliteStore.from_conn_string(str(folder / "official.sqlite"), index=index) as store:
-        store.setup()
-        yield LangGraph(store)
-
-
-@contextmanager
-def community_faiss(_: Path, model: Vectors) -> Iterator[Subject]:
-    """FAISS of langchain-community, flat, in memory."""
-    import faiss
-    from langchain_community.docstore.in_memory import InMemoryDocstore
-    from langchain_community.vectorstores import FAISS
-
-    store = FAISS(model, faiss.IndexFlatIP(model.dims), InMemoryDocstore(), {})
-    # It filters after fetching, so it must fetch everything to be right.
-    yield LangChain(
-        store, lambda scope: {"filter": {"scope": scope}, "fetch_k": store.index.ntotal}
-    )
-
-
-@contextmanager
-def chroma(folder: Path, model: Vectors) -> Iterator[Subject]:
-    """Chroma, on disk."""
-    from langchain_chroma import Chroma
-
-    space = {"hnsw:space": "cosine"}
-    store = Chroma("bench", model, persist_directory=str(folder), collection_metadata=space)
-    yield LangChain(store, lambda scope: {"filter": {"scope": scope}})
-
-
-@contextmanager
-def lancedb(folder: Path, model: Vectors) -> Iterator[Subject]:
-    """LanceDB, on disk."""
-    from langchain_community.vectorstores import LanceDB
-
-    store = LanceDB(uri=str(folder / "lance"), embedding=model, distance="cosine")
-    yield LangChain(store, lambda scope: {"filter": f"metadata.scope = {scope}", "prefilter": True})
-
-
-SUBJECTS: Final = {
-    "FaissSqliteStore": ours,
-    "InMemoryStore": in_memory,
-    "SqliteStore": official_sqlite,
-    "community FAISS": community_faiss,
-    "Chroma": chroma,
-    "LanceDB": lancedb,
-}
-SLOW: Final = {"InMemoryStore", "SqliteStore"}
+KINDS: Final = ("plain", "group", "user", "tag")
+OURS: Final = "FaissSqliteStore"
+QUICK_MS: Final = 20
+ROW: Final = 5
+PATIENCE_S: Final = 20
+"""Longer than this no store's calls of one kind are repeated."""
+LARGE: Final = 1_000_000
+THREADS: Final = 8
+TASKS: Final = 64
+MIXED_S: Final = 3.0
 
 
 @dataclass
@@ -200,97 +50,226 @@ class Row:
     """What one store took at one size.
 
     Attributes:
-        medians: Milliseconds of fill (per 1,000 items), put, search and scoped search.
-        recall: Share of the exact nearest items that the searches returned.
+        size: How many items there were.
+        store: The store's name.
+        medians: Milliseconds by call; `fill` is for one item.
+        ratios: How many times as long as ours a call took, the median over turns.
+        recall: Share of the exact nearest items that the searches returned, by kind.
+        more: Other figures by name.
     """
 
+    size: int
+    store: str
     medians: dict[str, float] = field(default_factory=dict)
+    ratios: dict[str, float] = field(default_factory=dict)
     recall: dict[str, float] = field(default_factory=dict)
+    more: dict[str, float] = field(default_factory=dict)
 
 
-def median_ms(calls: Sequence[Callable[[], Any]]) -> tuple[float, list[Any]]:
-    """Return the median time of calls in milliseconds, and their results."""
-    times, results = [], []
-    for call in calls:
-        started = time.perf_counter()
-        results.append(call())
-        times.append(1000 * (time.perf_counter() - started))
-    return statistics.median(times), results
+def measure(size: int, options: argparse.Namespace) -> list[Row]:
+    """Fill every store with `size` items and let their calls take turns."""
+    users = 10_000 if size >= LARGE else 100
+    data = make_data(size, users, options.dims, ROW * options.rounds)
+    with ExitStack() as stack:
+        stack.enter_context(_quiet())
+        subjects: dict[str, Subject] = {}
+        rows: dict[str, Row] = {}
+        for name, make in SUBJECTS.items():
+            if name not in options.only or size > LARGEST.get(name, size):
+                continue
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            try:
+                subjects[name] = stack.enter_context(make(folder, data))
+            except ImportError as err:
+                print(f"{name} is left out: {err}")
+                continue
+            rows[name] = Row(size, name)
+            took = _timed(subjects[name].fill)
+            rows[name].medians["fill"] = took / size
+            print(f"{name:22} filled with {size:,} items in {took / 1000:.1f} s", flush=True)
+            if name == OURS:
+                _measure_file(folder / "ours.sqlite", data, rows[name])
+        _take_turns(subjects, rows, data, options.rounds)
+        if options.mixed:
+            _measure_mixed(subjects, rows, data)
+    return list(rows.values())
 
 
-def nearest(model: Vectors, texts: Sequence[str], matrix: NDArray[Any], query: str) -> set[str]:
-    """Return the texts an exact search returns."""
-    order = np.argsort(-(matrix @ np.array(model.embed_query(query))))[:K]
-    return {texts[n] for n in order}
+def _quiet() -> ExitStack:
+    """Keep the garbage collector away from the data, which no user's program would hold."""
+    stack = ExitStack()
+    gc.collect()
+    gc.freeze()
+    stack.callback(gc.unfreeze)
+    return stack
 
 
-def measure(subject: Subject, model: Vectors, size: int, rounds: int) -> Row:
-    """Fill a store and time its calls."""
-    row = Row()
-    texts = [f"item {n}" for n in range(size)]
+def _timed(call: Callable[[], Any]) -> float:
     started = time.perf_counter()
-    subject.fill(texts)
-    row.medians["fill / 1k"] = 1_000_000 * (time.perf_counter() - started) / size
-    new = [f"item {size + n}" for n in range(rounds)]
-    row.medians["put"], _ = median_ms([lambda text=text: subject.put(text) for text in new])
-    texts += new
-    matrix = np.array(model.embed_documents(texts))
-    queries = [f"query {10**9 + n}" for n in range(rounds)]
-    for name, scoped in (("search", False), ("scoped", True)):
-        scopes = [n % NAMESPACES if scoped else None for n in range(rounds)]
-        calls = [
-            lambda query=query, scope=scope: subject.search(query, scope)
-            for query, scope in zip(queries, scopes, strict=True)
-        ]
-        calls[0]()
-        row.medians[name], found = median_ms(calls)
-        hits = total = 0
-        for query, scope, result in zip(queries, scopes, found, strict=True):
-            rows = [n for n, t in enumerate(texts) if scope is None or _scope(t) == scope]
-            exact = nearest(model, [texts[n] for n in rows], matrix[rows], query)
-            hits, total = hits + len(exact & set(result)), total + len(exact)
-        row.recall[name] = hits / total
-    return row
+    call()
+    return 1000 * (time.perf_counter() - started)
 
 
-def show(size: int, rows: dict[str, Row]) -> None:
+def _measure_file(path: Path, data: Data, row: Row) -> None:
+    """Measure the file, and a second store that opens it."""
+    path = path.resolve()
+    row.more["disk B / item"] = path.stat().st_size / data.size
+    before = _resident()
+    second = FaissSqliteStore(path, index=our_index(data))
+    row.more["open ms"] = _timed(second.setup)
+    query = data.queries[0]
+    row.more["first scoped search ms"] = _timed(
+        lambda: second.search(data.namespace(0), query=query)
+    )
+    row.more["held MB after one scope"] = (_resident() - before) / 1e6
+    second.close()
+
+
+def _resident() -> float:
+    return 4096 * int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+
+
+def _take_turns(
+    subjects: dict[str, Subject], rows: dict[str, Row], data: Data, rounds: int
+) -> None:
+    calls: dict[str, Callable[[Subject, int], Any]] = {}
+    for kind in (*KINDS, "hybrid", "hybrid user"):
+        calls[kind] = lambda subject, n, kind=kind: subject.search(kind, n)
+    calls["put"] = lambda subject, n: subject.put(data.size + n)
+    calls["put again"] = lambda subject, n: subject.put(n)
+    for name, call in calls.items():
+        able = {store: subject for store, subject in subjects.items() if _can(subject, name)}
+        times = _turns(able, call, rounds)
+        for store, taken in times.items():
+            rows[store].medians[name] = statistics.median(taken)
+            ratios = [other / ours for other, ours in zip(taken, times[OURS], strict=False)]
+            rows[store].ratios[name] = statistics.median(ratios)
+        for store, subject in able.items() if name in KINDS else ():
+            rows[store].recall[name] = _recall(subject, data, name, len(times[store]))
+
+
+def _can(subject: Subject, call: str) -> bool:
+    """Tell whether a store has a call; a vector store that has a document may refuse it."""
+    if isinstance(subject, FlatScan):
+        return call == "plain"
+    if call == "put again":
+        return isinstance(subject, LangGraph)
+    return isinstance(subject, Ours) or not call.startswith("hybrid")
+
+
+def _turns(
+    subjects: dict[str, Subject], call: Callable[[Subject, int], Any], rounds: int
+) -> dict[str, list[float]]:
+    """Return milliseconds of each store's calls by turn; the first turn is not counted."""
+    times: dict[str, list[float]] = {name: [] for name in subjects}
+    for n in range(rounds):
+        for name, subject in subjects.items():
+            taken = times[name]
+            if len(taken) < 3 or sum(taken) < 1000 * PATIENCE_S:
+                # Several calls in a row, for a store in use does not find its caches cold.
+                quick = taken and taken[-1] < QUICK_MS
+                turn = range(ROW * n, ROW * n + (ROW if quick else 1))
+                taken.append(
+                    statistics.median([_timed(lambda s=subject, i=i: call(s, i)) for i in turn])
+                )
+    return {name: taken[1:] for name, taken in times.items()}
+
+
+def _recall(subject: Subject, data: Data, kind: str, count: int) -> float:
+    wanted = [data.nearest(kind, n, K) for n in range(min(count, 10))]
+    found = [set(subject.search(kind, n)) for n in range(len(wanted))]
+    hits = sum(len(one & other) for one, other in zip(wanted, found, strict=True))
+    return hits / sum(map(len, wanted))
+
+
+def _measure_mixed(subjects: dict[str, Subject], rows: dict[str, Row], data: Data) -> None:
+    """Count operations a second of many threads and tasks: 80 % scoped searches, 20 % puts."""
+    for name, subject in subjects.items():
+        store = getattr(subject, "store", None)
+        if name in (OURS, "SqliteStore", "InMemoryStore"):
+            rows[name].more[f"{THREADS} threads, ops/s"] = _threads(subject, data)
+        if name == OURS:
+            rows[name].more[f"{TASKS} tasks, ops/s"] = asyncio.run(_tasks(store, data))
+
+
+def _threads(subject: Subject, data: Data) -> float:
+    done = [0] * THREADS
+    end = time.perf_counter() + MIXED_S
+
+    def work(number: int) -> None:
+        rng = random.Random(number)
+        while time.perf_counter() < end:
+            n = rng.randrange(len(data.queries))
+            if rng.random() < 0.2:
+                subject.put(n)
+            else:
+                subject.search("user", n)
+            done[number] += 1
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(done) / MIXED_S
+
+
+async def _tasks(store: Any, data: Data) -> float:  # noqa: ANN401 - any store
+    done = [0] * TASKS
+    end = time.perf_counter() + MIXED_S
+
+    async def work(number: int) -> None:
+        rng = random.Random(number)
+        while time.perf_counter() < end:
+            n = rng.randrange(len(data.queries))
+            if rng.random() < 0.2:
+                await store.aput(data.namespace(n), str(n), {"text": data.texts[n], "tag": n % 100})
+            else:
+                await store.asearch(data.namespace(n), query=data.queries[n])
+            done[number] += 1
+
+    await asyncio.gather(*(work(number) for number in range(TASKS)))
+    return sum(done) / MIXED_S
+
+
+def show(rows: list[Row]) -> None:
     """Print one table: the time of each call, its ratio to ours, and the recall."""
-    first = rows["FaissSqliteStore"]
-    print(f"\n{size:,} items, median ms (ratio to FaissSqliteStore; recall@{K})")
-    for name, row in rows.items():
-        cells = []
+    print(f"\n{rows[0].size:,} items: median ms (times ours; recall@{K})")
+    for row in rows:
+        print(row.store)
         for call, value in row.medians.items():
-            recall = f"; {row.recall[call]:.2f}" if call in row.recall else ""
-            cells.append(f"{call} {value:9.2f} ({value / first.medians[call]:6.1f}x{recall})")
-        print(f"{name:18}", "  ".join(cells))
+            ratio = f"{row.ratios[call]:9.2f}x" if call in row.ratios else ""
+            recall = f"  recall {row.recall[call]:.2f}" if call in row.recall else ""
+            print(f"    {call:12}{value:12.4f}{ratio}{recall}")
+        for name, value in row.more.items():
+            print(f"    {name:26}{value:12.2f}")
 
 
 def main() -> None:
     """Run the measurement that the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("sizes", type=int, nargs="*", help="1000 10000 100000 by default")
+    parser.add_argument("--large", action="store_true", help="a million items in 10,000 scopes too")
     parser.add_argument("--dims", type=int, default=384)
-    parser.add_argument("--rounds", type=int, default=25)
-    parser.add_argument("--only", nargs="+", choices=sorted(SUBJECTS), help="these beside ours")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore", DeprecationWarning)
-    chosen = {"FaissSqliteStore", *(arguments.only or SUBJECTS)}
-    for size in arguments.sizes:
-        rows: dict[str, Row] = {}
-        for name in (name for name in SUBJECTS if name in chosen):
-            if name in SLOW and size > SLOW_ABOVE:
-                print(f"{name} is left out at {size:,} items: it takes seconds a query.")
-                continue
-            model = Vectors(arguments.dims)
-            with ExitStack() as stack:
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-                try:
-                    subject = stack.enter_context(SUBJECTS[name](folder, model))
-                except ImportError as err:
-                    print(f"{name} is left out: {err}")
-                    continue
-                rows[name] = measure(subject, model, size, arguments.rounds)
-        show(size, rows)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--only", nargs="+", choices=sorted(SUBJECTS), default=[*SUBJECTS])
+    parser.add_argument("--no-mixed", dest="mixed", action="store_false", help="no threads, tasks")
+    parser.add_argument("--results", type=Path, default=Path("build/bench_stores.json"))
+    parser.add_argument("--report", type=Path, help="a page whose tables and plot are made anew")
+    options = parser.parse_args()
+    options.only = {OURS, "flat scan", *options.only}
+    warnings.simplefilter("ignore")
+    faiss.omp_set_num_threads(1)
+    known = json.loads(options.results.read_text()) if options.results.exists() else []
+    sizes = options.sizes or [1_000, 10_000, 100_000]
+    for size in [*sizes, *([LARGE] if options.large else [])]:
+        rows = measure(size, options)
+        show(rows)
+        known = [row for row in known if row["size"] != size] + [asdict(row) for row in rows]
+        options.results.parent.mkdir(parents=True, exist_ok=True)
+        options.results.write_text(json.dumps(known, indent=1))
+    if options.report:
+        write_report(options.report, sorted(known, key=lambda row: row["size"]))
 
 
 if __name__ == "__main__":

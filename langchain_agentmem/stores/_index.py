@@ -148,7 +148,7 @@ class MemoryIndex:
             return
         self._grown.add(segment)
         first = min(start for _, start in missing)
-        values = read_values(connection, np.unique(segment.ids(first)).tolist())
+        values = read_values(connection, set(segment.ids(first).tolist()))
         for key, start in missing:
             segment.fill(key, start, values)
 
@@ -261,7 +261,7 @@ def _paths(connection: sqlite3.Connection, places: Sequence[int]) -> list[str]:
     return [found[place] for place in places]
 
 
-def read_values(connection: sqlite3.Connection, items: Sequence[int]) -> dict[int, Any]:
+def read_values(connection: sqlite3.Connection, items: Iterable[int]) -> dict[int, Any]:
     """Return the values of items by id, without those that cannot be read."""
     sql = (
         "SELECT i.id, CAST(i.value AS BLOB), n.path, i.key FROM items i "

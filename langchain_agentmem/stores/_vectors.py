@@ -98,10 +98,10 @@ def decode(blobs: Sequence[bytes], dims: int) -> Floats:
     """Return stored vectors as a matrix of shape `(len(blobs), dims)`."""
     matrix = np.empty((len(blobs), dims), dtype=np.float32)
     lengths = np.fromiter(map(len, blobs), dtype=np.int64, count=len(blobs))
-    for length in np.unique(lengths):
+    for length in set(lengths.tolist()):  # `np.unique` would load masked arrays, which takes long
         rows = np.flatnonzero(lengths == length)
         raw = np.frombuffer(b"".join([blobs[row] for row in rows.tolist()]), dtype=np.uint8)
-        raw = raw.reshape(len(rows), int(length))
+        raw = raw.reshape(len(rows), length)
         if length == 2 * dims:
             matrix[rows] = raw.view(np.float16)
         else:
