@@ -82,21 +82,12 @@ class Data:
         """Return the namespace of an item."""
         return ("mem", self.group(n), self.user(n))
 
-    def eligible(self, kind: str, n: int) -> NDArray[np.int64]:
-        """Return the items that a search may return: all, or those of a group, user or tag."""
-        step = {
-            "plain": 1,
-            "group": self.users // GROUP_SHARE,
-            "user": self.users,
-            "tag": TAGS,
-        }[kind]
-        return np.arange(n % step, self.size, step)
-
     def nearest(self, kind: str, n: int, k: int) -> set[str]:
-        """Return the texts that an exact search returns."""
-        rows = self.eligible(kind, n)
-        near = rows[np.argsort(-(self.vectors[rows] @ self.query_vector(n)))[:k]]
-        return {self.texts[row] for row in near.tolist()}
+        """Return the texts that an exact search of everything, a group, a user or a tag returns."""
+        groups = self.users // GROUP_SHARE
+        step = {"plain": 1, "group": groups, "user": self.users, "tag": TAGS}[kind]
+        scores = self.vectors[n % step :: step] @ self.query_vector(n)
+        return {self.texts[n % step + step * row] for row in np.argsort(-scores)[:k].tolist()}
 
 
 def make_data(size: int, users: int, dims: int, rounds: int) -> Data:

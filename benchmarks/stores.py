@@ -72,7 +72,7 @@ def measure(size: int, options: argparse.Namespace) -> list[Row]:
     data = make_data(size, users, options.dims, ROW * options.rounds)
     with ExitStack() as stack:
         stack.enter_context(_quiet())
-        subjects: dict[str, Subject] = {}
+        subjects: dict[str, Any] = {}
         rows: dict[str, Row] = {}
         for name, make in SUBJECTS.items():
             if name not in options.only or size > LARGEST.get(name, size):
@@ -88,6 +88,7 @@ def measure(size: int, options: argparse.Namespace) -> list[Row]:
             rows[name].medians["fill"] = took / size
             print(f"{name:22} filled with {size:,} items in {took / 1000:.1f} s", flush=True)
             if name == OURS:
+                subjects[name].store.checkpoint()
                 _measure_file(folder / "ours.sqlite", data, rows[name])
         _take_turns(subjects, rows, data, options.rounds)
         if options.mixed:
@@ -112,7 +113,6 @@ def _timed(call: Callable[[], Any]) -> float:
 
 def _measure_file(path: Path, data: Data, row: Row) -> None:
     """Measure the file, and a second store that opens it."""
-    path = path.resolve()
     row.more["disk B / item"] = path.stat().st_size / data.size
     before = _resident()
     second = FaissSqliteStore(path, index=our_index(data))
