@@ -44,8 +44,8 @@ class ConsolidationState(TypedDict, total=False):
 
     messages: Annotated[list[AnyMessage], add_messages]
     record: Annotated[dict[str, Any] | None, UntrackedValue]
-    started_at: str
-    spent: dict[str, Any]
+    started_at: Annotated[str, Field(description="When the run began.")]
+    spent: Annotated[dict[str, Any], Field(description="Model calls and tokens of `remember`.")]
     memory_operations: Annotated[list[dict[str, Any]], UntrackedValue]
     operations: Annotated[list[dict[str, Any]], UntrackedValue]
     usage: Annotated[dict[str, Any], UntrackedValue]

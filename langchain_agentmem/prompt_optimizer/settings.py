@@ -118,35 +118,18 @@ class OptimizerOutput(TypedDict, total=False):
     tokens: Annotated[int, Field(description="Tokens of the run.")]
 
 
-class OptimizerState(TypedDict, total=False):
-    """State of the graph.
+class OptimizerState(OptimizerInput, OptimizerOutput, total=False):
+    """State of the graph: what it is given and returns, and the work in between."""
 
-    Attributes:
-        trajectories: As given.
-        names: As given.
-        work: What is known about each prompt so far, by name.
-        spent: Budget of the calls that concern all prompts.
-        report: See `OptimizerOutput`.
-        prompts: See `OptimizerOutput`.
-        calls: See `OptimizerOutput`.
-        tokens: See `OptimizerOutput`.
-    """
-
-    trajectories: list[Any]
-    names: list[str]
-    work: Annotated[dict[str, Record], merged]
-    spent: Record
-    report: list[Record]
-    prompts: dict[str, str]
-    calls: int
-    tokens: int
+    work: Annotated[
+        dict[str, Record],
+        Field(description="What is known about each prompt so far, by name."),
+        merged,
+    ]
+    spent: Annotated[Record, Field(description="Budget of the calls that concern all prompts.")]
 
 
 class ProposeInput(TypedDict):
-    """What one `propose` task is given.
+    """What one `propose` task is given."""
 
-    Attributes:
-        record: The prompt's record.
-    """
-
-    record: Record
+    record: Annotated[Record, Field(description="What is known about the prompt.")]

@@ -46,16 +46,13 @@ _DEFAULT_OPENAI: Final = "openai:gpt-4.1-mini"
 class AgentState(MemoryState, total=False):
     """State of the agent.
 
-    Attributes:
-        remembered: Id of the last message that was handed to the memory. Messages up to it are not
-            handed over again, so that what was forgotten since does not come back.
-        prompts: Active text of the agent's prompt, if it is one that learns.
-        prompt_versions: Its version.
+    Messages up to `remembered` are not handed to the memory again, so that what was forgotten since
+    does not come back.
     """
 
-    remembered: str
-    prompts: dict[str, str]
-    prompt_versions: dict[str, int]
+    remembered: Annotated[str, Field(description="Id of the last message that was remembered.")]
+    prompts: Annotated[dict[str, str], Field(description="Active text of a prompt that learns.")]
+    prompt_versions: Annotated[dict[str, int], Field(description="Its version.")]
 
 
 class AgentInput(TypedDict, total=False):

@@ -16,9 +16,11 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem import memories
+from langchain_agentmem.consolidation import create_consolidation_graph
 from langchain_agentmem.memories import Mem0, Memory, RAGMemory, SlidingWindowReader, WorkingMemory
 from langchain_agentmem.parameters import Parameters
-from langchain_agentmem.prompt_optimizer import OptimizerParameters
+from langchain_agentmem.prompt_optimizer import OptimizerParameters, create_prompt_optimizer_graph
+from langchain_agentmem.surfaces import create_forget_graph, create_memory_agent
 
 ROOT = Path(__file__).parents[2]
 CONFIG = json.loads((ROOT / "langgraph.json").read_text("utf-8"))
@@ -99,15 +101,25 @@ def test_defaults_of_a_form_are_the_constructors(name: str, graph: Any) -> None:
     assert len(shown) > 2
 
 
-def test_drawings_are_the_same_each_time(name: str, graph: Any) -> None:  # noqa: ANN401 - a compiled graph
-    """The server draws a graph again and again, and twenty graphs built alike are drawn alike."""
+def _built(name: str) -> Any:  # noqa: ANN401 - a compiled graph
+    """Build a graph of `langgraph.json` anew."""
+    module = _module(name)
+    match name:
+        case "agent":
+            return create_memory_agent(RAGMemory(), prompt=module.prompt).compile()
+        case "consolidate":
+            return create_consolidation_graph(Mem0())
+        case "forget":
+            return create_forget_graph(module.memory)
+        case "prompt_optimizer":
+            return create_prompt_optimizer_graph(prompts="Be kind.")
+    return getattr(module.memory, f"{name.rpartition('_')[2]}_graph")()
+
+
+def test_graphs_built_again_and_again_are_drawn_alike(name: str, graph: Any) -> None:  # noqa: ANN401 - a compiled graph
+    """Of twenty graphs that are built alike each is drawn as the one that is served."""
     drawn = graph.get_graph(xray=True).to_json()
-    build = getattr(
-        getattr(_module(name), "memory", None), f"{name.rpartition('_')[2]}_graph", None
-    )
-    for _ in range(20):
-        again = build() if build else graph
-        assert again.get_graph(xray=True).to_json() == drawn
+    assert all(_built(name).get_graph(xray=True).to_json() == drawn for _ in range(20))
 
 
 def test_every_memory_opens_in_studio() -> None:

@@ -182,6 +182,28 @@ def test_a_person_decides(
     assert ways.call(prompts, "get", "prompt").text == active
 
 
+def test_a_person_decides_about_each_prompt(ways: Ways) -> None:
+    """Two prompts are asked about one after the other, and each answer counts for its own."""
+    prompts = [{"name": "a", "prompt": "A {q}."}, {"name": "b", "prompt": "B {q}."}]
+    credit = {"prompts": [{"name": "a"}, {"name": "b"}]}
+
+    def strategy(prompt: Prompt, _: object, *, budget: object) -> str:  # noqa: ARG001 - the protocol
+        return f"{prompt['prompt']} Do it well."
+
+    graph = optimizer(
+        ScriptedChatModel(replies=[credit]),
+        InMemoryStore(),
+        prompts=prompts,
+        strategy=strategy,
+        approval="interrupt",
+    ).builder.compile(checkpointer=InMemorySaver())
+    asked = [ways.run(graph, config=_thread())]
+    asked += [ways.run(graph, Command(resume=each), _thread()) for each in ("reject", "accept")]
+    assert [each["__interrupt__"][0].value["name"] for each in asked[:2]] == ["a", "b"]
+    assert [row["decision"] for row in asked[2]["report"]] == ["rejected", "accepted"]
+    assert asked[2]["prompts"] == {"a": "A {q}.", "b": "B {q}. Do it well."}
+
+
 def test_refused_edit_says_why() -> None:
     """An edit that drops a variable is reported with the variable's name."""
     graph = _asking(InMemoryStore(), NEW)

@@ -48,6 +48,14 @@ def test_mustache_variables_are_known() -> None:
     assert problems == ["The variable q is missing."]
 
 
+def test_jinja2_variables_are_known() -> None:
+    """Variables of jinja2 are found in expressions and tags."""
+    pytest.importorskip("jinja2")
+    original = "Answer {{ q }}{% if tone %} in a {{ tone }} tone{% endif %}."
+    problems = guards.variable_problems("Answer {{ q }} {{ extra }}.", original, "jinja2")
+    assert problems == ["The variable tone is missing.", "There is no variable extra."]
+
+
 def test_without_a_format_braces_mean_nothing() -> None:
     """With `none` any braces may come and go."""
     assert guards.variable_problems('{"a": {', "Answer {q}.", "none") == []
