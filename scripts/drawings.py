@@ -20,9 +20,13 @@ _BLOCK: Final = re.compile(
     r"(<!-- drawing: ([\w./:]+) -->\n```mermaid\n)(.*?)(?=```$)", re.DOTALL | re.MULTILINE
 )
 
+_NOTES: Final = re.compile(r"<hr/><small>.*?</small>")
+
 
 def draw(name: str) -> str:
     """Return a graph as mermaid text, with the insides of its subgraphs.
+
+    Notes on nodes are left out: versions of LangGraph write them differently.
 
     Raises:
         KeyError: There is no such graph.
@@ -31,7 +35,7 @@ def draw(name: str) -> str:
     path, _, variable = (name if ":" in name else listed[name]["path"]).partition(":")
     module = importlib.import_module(path.removeprefix("./").removesuffix(".py").replace("/", "."))
     drawn: str = getattr(module, variable).get_graph(xray=True).draw_mermaid()
-    return drawn.strip() + "\n"
+    return _NOTES.sub("", drawn).strip() + "\n"
 
 
 def refreshed(page: str) -> str:
