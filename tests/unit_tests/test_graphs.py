@@ -113,6 +113,8 @@ def _built(name: str) -> Any:  # noqa: ANN401 - a compiled graph
             return create_forget_graph(module.memory)
         case "prompt_optimizer":
             return create_prompt_optimizer_graph(prompts="Be kind.")
+        case "sliding_window":
+            return module.reader.graph()
     return getattr(module.memory, f"{name.rpartition('_')[2]}_graph")()
 
 
