@@ -185,14 +185,13 @@ class Engine:
         """Give every new text its vector and its terms."""
         vectors: dict[str, bytes] = {}
         if self._settings is not None and self._settings.dims is not None and batch.documents:
-            _check_count(documents, batch.documents)
+            check_count(documents, batch.documents)
             matrix = _vectors.as_matrix(documents, self._settings.dims)
             vectors = dict(zip(batch.documents, _vectors.encode(matrix), strict=True))
         for unit in batch.units:
             if unit.vector is None:
                 unit.vector = vectors.get(unit.text)
-            if not unit.terms:
-                unit.terms = " ".join(terms(unit.text))
+        analyze(batch.units)
 
     def _write(
         self, transaction: Transaction, batch: Plan, refreshed: Sequence[int], now: int
@@ -300,7 +299,7 @@ class Engine:
             for start in range(0, len(texts), _EMBED_CHUNK):
                 chunk = texts[start : start + _EMBED_CHUNK]
                 found, _ = embed(settings.embeddings, chunk, [])
-                _check_count(found, chunk)
+                check_count(found, chunk)
                 matrix = _vectors.as_matrix(found, settings.dims)
                 vectors.update(zip(chunk, _vectors.encode(matrix), strict=True))
         for unit in units:
@@ -308,7 +307,19 @@ class Engine:
             unit.terms = " ".join(terms(unit.text))
 
 
-def _check_count(vectors: Vectors, texts: Sequence[str]) -> None:
+def analyze(units: Iterable[Unit]) -> None:
+    """Give texts their index terms, unless they have them."""
+    for unit in units:
+        if not unit.terms:
+            unit.terms = " ".join(terms(unit.text))
+
+
+def check_count(vectors: Vectors, texts: Sequence[str]) -> None:
+    """Refuse an embedder's answer of another length.
+
+    Raises:
+        ValueError: If there is not one vector for each text.
+    """
     if len(vectors) != len(texts):
         msg = f"The embedder returned {len(vectors)} vectors for {len(texts)} texts."
         raise ValueError(msg)

@@ -91,6 +91,18 @@ def _check_labels(namespace: Sequence[str]) -> None:
 _check_tuple = lru_cache(maxsize=4096)(_check_labels)
 
 
+def check_deletable(prefix: Sequence[str]) -> None:
+    """Refuse a prefix that must not be erased as a whole.
+
+    Raises:
+        InvalidNamespaceError: If it is empty, or has a label that is not acceptable.
+    """
+    if not prefix:
+        msg = "delete_namespace needs a namespace; the empty prefix would erase everything."
+        raise InvalidNamespaceError(msg)
+    check_labels(prefix)
+
+
 def matches(namespace: tuple[str, ...], conditions: Iterable[MatchCondition]) -> bool:
     """Tell whether a namespace meets all conditions; `"*"` stands for exactly one label."""
     return all(_meets(namespace, condition) for condition in conditions)

@@ -319,10 +319,11 @@ def score(seen: View, settings: IndexSettings, mode: str) -> Scores:
         starts = np.flatnonzero(np.concatenate([[True], items[1:] != items[:-1]]))
         items, updated, seq = items[starts], updated[starts], seq[starts]
         arms = {name: np.maximum.reduceat(values, starts) for name, values in arms.items()}
-    return _fuse(Scores(items, np.zeros(0), updated, seq, arms), settings, mode)
+    return fuse(Scores(items, np.zeros(0), updated, seq, arms), settings, mode)
 
 
-def _fuse(scores: Scores, settings: IndexSettings, mode: str) -> Scores:
+def fuse(scores: Scores, settings: IndexSettings, mode: str) -> Scores:
+    """Add the parts of scores up in the way of a mode."""
     if mode == "dense":
         scores.total = scores.parts["cosine"]
         return scores

@@ -6,10 +6,8 @@ import asyncio
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from langgraph.store.base import InvalidNamespaceError
-
 from langchain_agentmem.stores._lifecycle import Closing
-from langchain_agentmem.stores._namespaces import check_labels, encode
+from langchain_agentmem.stores._namespaces import check_deletable, encode
 from langchain_agentmem.stores._statistics import StoreStatistics, statistics
 
 if TYPE_CHECKING:
@@ -58,10 +56,7 @@ class Upkeep(Closing):
         Raises:
             InvalidNamespaceError: If the prefix is empty or has a label that is not acceptable.
         """
-        if not prefix:
-            msg = "delete_namespace needs a namespace; the empty prefix would erase everything."
-            raise InvalidNamespaceError(msg)
-        check_labels(prefix)
+        check_deletable(prefix)
         path = encode(prefix)
         from langchain_agentmem.stores import _writes
 

@@ -85,15 +85,11 @@ def _open_postgres(
 
 
 def _postgres_index(index: IndexConfig | Literal["default"]) -> dict[str, Any]:
-    """Return an index configuration whose search is exact.
-
-    The bundled model's vectors have length one, or zero for scripts it does not know, which cosine
-    distance would rank first as NaN; so the inner product is used.
-    """
+    """Return an index configuration without an approximate index, hybrid for the bundled model."""
     exact = {"ann_index_config": {"kind": "flat"}}
     if index != "default":
         return {**exact, **cast("Mapping[str, Any]", index)}
     from langchain_agentmem.embeddings import default_embeddings
 
     model = default_embeddings()
-    return {**exact, "dims": model.dims, "embed": model, "distance_type": "inner_product"}
+    return {**exact, "dims": model.dims, "embed": model, "mode": "hybrid"}

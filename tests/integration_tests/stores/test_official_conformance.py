@@ -124,13 +124,20 @@ class TestAsyncPostgresStore(_Postgres, AsyncBaseStoreConformance):
         return tables.ASYNC_POSTGRES_STORE
 
 
-class _PooledPostgres(_Postgres):
+class _PooledPostgres(_Official):
     """Capabilities of the store `open_store` returns for PostgreSQL."""
+
+    multi_process = True
+    distance_types = ("cosine", "inner_product", "l2")
+    dotted_filter_paths = True
+    filter_extensions = True
+    namespace_delete = True
+    lexical_search = True
+    accepts_clock = True
 
     def create_store(self, where: Path, **options: Any) -> BaseStore:  # noqa: ANN401 - by the kit
         """Open a schema of the test's own."""
         pytest.importorskip("langgraph.store.postgres")
-        options.pop("clock")
         return open_store(schema_uri(where), **options)
 
     @property
