@@ -20,6 +20,7 @@ from langchain_agentmem.retrieval.lexical import bm25, idf
 from langchain_agentmem.retrieval.text import query_terms
 from langchain_agentmem.stores._namespaces import RESERVED_ROOT, matches
 from langchain_agentmem.stores._ops import ScoredItem, StoreSearchOp
+from langchain_agentmem.stores._postgres_json import is_plain
 from langchain_agentmem.stores._search import Scores, fuse
 from langchain_agentmem.stores._values import to_micros
 
@@ -231,7 +232,7 @@ def _needed(conditions: Mapping[str, Any] | None) -> dict[str, Any]:
         key: value
         for key, value in (conditions or {}).items()
         if isinstance(value, str | int | float)
-        and "\x00" not in f"{key}{value}"
+        and is_plain(f"{key}{value}")
         and "." not in key
         and not key.startswith("$")
     }

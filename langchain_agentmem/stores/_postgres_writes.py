@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.stores._indexing import extract
+from langchain_agentmem.stores._postgres_json import written
 from langchain_agentmem.stores._postgres_reads import (
     Key,
     Row,
@@ -179,7 +180,7 @@ def _upsert(connection: Connection[Row], puts: Sequence[Put], now: str) -> None:
             "number": number,
             "prefix": text(put.namespace),
             "key": put.key,
-            "value": put.value,
+            "value": written(put.value or ""),
             "ttl": put.ttl,
         }
         for number, put in enumerate(puts)

@@ -15,6 +15,7 @@ from langgraph.store.postgres import PostgresStore
 from langgraph.store.postgres.base import PostgresIndexConfig
 from psycopg import Connection
 from psycopg.rows import dict_row
+from psycopg.types.json import set_json_loads
 from psycopg_pool import ConnectionPool
 
 from langchain_agentmem.stores import _engine, _vectors
@@ -23,6 +24,7 @@ from langchain_agentmem.stores._indexing import embed, resolve_index
 from langchain_agentmem.stores._lifecycle import Closing
 from langchain_agentmem.stores._namespaces import check_deletable
 from langchain_agentmem.stores._ops import StoreOp, StoreSearchOp
+from langchain_agentmem.stores._postgres_json import read
 from langchain_agentmem.stores._postgres_reads import Key, Reader, Row, text
 from langchain_agentmem.stores._searching import Searching
 
@@ -39,7 +41,7 @@ class PooledPostgresStore(Searching, Closing, PostgresStore):
     select the rows, the server computes the distances of exactly those. The words of each text lie
     beside its vector, for `lexical` and `hybrid` search. Async calls run in worker threads.
 
-    PostgreSQL's `jsonb` knows no NUL character and no negative zero.
+    PostgreSQL's `jsonb` knows no negative zero, and returns huge floats as integers.
 
     Args:
         conninfo: A PostgreSQL connection string.
@@ -67,7 +69,12 @@ class PooledPostgresStore(Searching, Closing, PostgresStore):
     ) -> None:
         options = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
         self._pool: Any = ConnectionPool(
-            conninfo, min_size=1, max_size=max_connections, kwargs=options, open=False
+            conninfo,
+            min_size=1,
+            max_size=max_connections,
+            kwargs=options,
+            open=False,
+            configure=lambda connection: set_json_loads(read, connection),
         )
         self._settings = resolve_index(cast("Any", index))
         self._vector_type = (index or {}).get("ann_index_config", {}).get("vector_type", "vector")

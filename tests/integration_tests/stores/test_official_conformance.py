@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import sys
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -55,12 +54,15 @@ class TestSqliteStore(_Sqlite):
         return tables.SQLITE_STORE
 
 
-@pytest.mark.skipif(
-    sys.version_info < (3, 12),
-    reason="reporting its known failures can end the run with CPython 3.11's SystemError in ast",
-)
 class TestAsyncSqliteStore(_Sqlite, AsyncBaseStoreConformance):
     """`AsyncSqliteStore`, which is async only."""
+
+    @pytest.fixture(autouse=True)
+    def _report_natively(
+        self, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Report failures without source lines: CPython 3.11's ast can fail on finding them."""
+        monkeypatch.setattr(pytestconfig.option, "tbstyle", "native")
 
     @asynccontextmanager
     async def create_store(self, where: Path, **options: Any) -> AsyncIterator[BaseStore]:  # noqa: ANN401 - passed on, or any result of a store
