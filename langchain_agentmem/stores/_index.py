@@ -132,11 +132,17 @@ class MemoryIndex:
         if segment.lengths is None:
             condition, values = scope_condition(segment.root)
             sql = f"SELECT u.id, {_LENGTH} {_ITEMS} CROSS {_UNITS} WHERE {condition}"
-            found = dict(connection.execute(sql, values).fetchall())
-            lengths = np.zeros(len(segment.items), dtype=np.float32)
+            cursor = connection.execute(sql, values)
+            blocks = [np.empty((0, 2), dtype=np.int64)]
+            while rows := cursor.fetchmany(_LOAD_CHUNK):
+                blocks.append(np.array(rows, dtype=np.int64))
+            units, counts = np.concatenate(blocks).T
+            order = np.argsort(units)
             alive = np.flatnonzero(segment.alive[: segment.size])
-            lengths[alive] = [found[unit] for unit in unit_numbers(segment.items[alive]).tolist()]
-            segment.lengths = lengths
+            places = np.searchsorted(units[order], unit_numbers(segment.items[alive]))
+            segment.lengths = np.zeros(len(segment.items), dtype=np.float32)
+            segment.lengths[alive] = counts[order[places]]
+            self._grown.add(segment)
         return segment.lengths
 
     def fill_columns(

@@ -31,7 +31,7 @@ _VALUE_BYTES: Final = 300
 _VALUE_FACTOR: Final = 6  # a JSON object takes about as many times its text's length
 _KNOWN_BYTES: Final = 110  # of an item's entry in the map from items to rows
 _SEGMENT_BYTES: Final = 3_000
-_ROW_BYTES: Final = 33
+_ROW_BYTES: Final = 37
 
 
 @dataclass(slots=True)

@@ -18,6 +18,8 @@ from langchain_agentmem.retrieval.lexical import bm25, idf
 _REPEATED: Final = "_r"  # no term has an underscore, and scope words go on in digits
 _ENCODED: Final = "_u"
 _COMMON_SHARE: Final = 0.5
+_MOST_POSTINGS: Final = 50_000
+_NO_LIMIT: Final = -1
 _READ_CHUNK: Final = 2_000
 
 
@@ -58,8 +60,8 @@ def scores(
         path: An encoded prefix that all the texts lie below.
         units: The texts' row numbers in the table, in any order.
         lengths: Their numbers of terms.
-        terms: The query's terms; a word that stands in more than half of the texts counts only if
-            all of them do, for its postings cost much and tell little.
+        terms: The query's terms; a word that stands in more than half of the texts, or in very
+            many, counts only if no rarer one is found: its postings cost much and tell little.
 
     Returns:
         One score per text, 0 without a common term.
@@ -70,11 +72,22 @@ def scores(
         return total.astype(np.float32)
     order = np.argsort(units)
     ordered = units[order]
-    found = {
-        term: order[_places(ordered, _rows(connection, scope, _token(term)))]
+
+    holding = {
+        term: _rows(connection, scope, _token(term), _MOST_POSTINGS + 1)
         for term in dict.fromkeys(terms)
     }
-    rare = [term for term, rows in found.items() if rows.size <= _COMMON_SHARE * len(units)]
+    found = {
+        term: order[_places(ordered, rows)]
+        for term, rows in holding.items()
+        if rows.size <= _MOST_POSTINGS
+    }
+    rare = [term for term, rows in found.items() if 0 < rows.size <= _COMMON_SHARE * len(units)]
+    if not rare:
+        found = {
+            term: order[_places(ordered, _rows(connection, scope, _token(term)))]
+            for term in holding
+        }
     average = float(lengths.mean(dtype=np.float64))
     for term in rare or found:
         rows = found[term]
@@ -95,9 +108,12 @@ def _scope_word(connection: sqlite3.Connection, path: str) -> str | None:
     return None if row is None else f"_{row[0]}"
 
 
-def _rows(connection: sqlite3.Connection, scope: str, word: str) -> NDArray[np.int64]:
+def _rows(
+    connection: sqlite3.Connection, scope: str, word: str, limit: int = _NO_LIMIT
+) -> NDArray[np.int64]:
     query = f'"{scope}" AND "{word}"' if scope else f'"{word}"'
-    found = connection.execute("SELECT rowid FROM words WHERE words MATCH ?", (query,))
+    sql = "SELECT rowid FROM words WHERE words MATCH ? LIMIT ?"
+    found = connection.execute(sql, (query, limit))
     return np.array([row for (row,) in found.fetchall()], dtype=np.int64)
 
 

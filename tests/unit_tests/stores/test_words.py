@@ -123,6 +123,28 @@ def test_words_of_half_a_scope_count_only_alone(open_store: Open) -> None:
     assert len(store.lexical_search(("a",), "common")) == 6
 
 
+@pytest.mark.usefixtures("large")
+def test_a_common_word_is_found_beside_one_that_nobody_said(open_store: Open) -> None:
+    """A word that stands in no text does not push the words of most texts out of a query."""
+    store = open_store()
+    for n in range(6):
+        store.put(("a",), str(n), {"text": f"common {n}"})
+    assert len(store.lexical_search(("a",), "common unheard")) == 6
+
+
+@pytest.mark.usefixtures("large")
+def test_words_of_very_many_texts_count_only_alone(
+    open_store: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not more postings of a word are read than help, unless there is no rarer word."""
+    monkeypatch.setattr("langchain_agentmem.stores._words._MOST_POSTINGS", 3)
+    store = open_store()
+    for n in range(20):
+        store.put(("a",), str(n), {"text": f"{'often' if n < 5 else 'seldom'} {'rare' * (n == 9)}"})
+    assert [hit.key for hit in store.lexical_search(("a",), "often rare")] == ["9"]
+    assert {hit.key for hit in store.lexical_search(("a",), "often")} == set("01234")
+
+
 @pytest.mark.parametrize("query", ['"', "a AND", "NEAR(", "*", "_1", "terms:x", "-", "( OR )"])
 @pytest.mark.usefixtures("large")
 def test_query_syntax_is_literal(open_store: Open, query: str) -> None:
