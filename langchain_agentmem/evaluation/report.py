@@ -5,12 +5,12 @@ Everything is made from the report's plain JSON, so that a kept JSON file gives 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
-from langchain_agentmem.evaluation.document import Plot, Section, Table, markdown, page
+from langchain_agentmem.evaluation.document import Section, Table, markdown, page
 from langchain_agentmem.evaluation.growth_report import growth_section
-from langchain_agentmem.evaluation.plots import Axis, bars, scatter
+from langchain_agentmem.evaluation.report_plots import category_groups, has, named, plots_of
 from langchain_agentmem.evaluation.summary import ALL, SOUND
 
 Report = Mapping[str, Any]
@@ -65,7 +65,7 @@ def overview(report: Report) -> list[Table]:
     datasets = [
         each
         for each in report["datasets"]
-        if any(_has(system, ALL, each["primary"]) for system in each["systems"])
+        if any(has(system, ALL, each["primary"]) for system in each["systems"])
     ]
     if not datasets:
         return []
@@ -105,13 +105,13 @@ def _results(dataset: Mapping[str, Any]) -> Section:
     if len(dataset["systems"]) > 1 and any(each["differences"] for each in dataset["systems"]):
         tables.append(_differences(dataset))
     tables += _categories(dataset)
-    return Section(title=dataset["title"], text=text, tables=tables, plots=_plots(dataset))
+    return Section(title=dataset["title"], text=text, tables=tables, plots=plots_of(dataset))
 
 
 def _verdict(dataset: Mapping[str, Any]) -> list[str]:
     """Return in one paragraph what a reader in a hurry should know; nothing without evidence."""
     name = dataset["primary"]
-    found = [each for each in dataset["systems"] if _has(each, ALL, name)]
+    found = [each for each in dataset["systems"] if has(each, ALL, name)]
     ranked = [each for each in found if each["name"] != _UNRANKED]
     if not ranked:
         return []
@@ -139,8 +139,8 @@ def summary_table(dataset: Mapping[str, Any]) -> Table:
     cutoffs = dataset["cutoffs"]
     wanted = [f"R@{k}" for k in cutoffs] + [f"all@{cutoffs[-1]}", "MRR", "in prompt"]
     wanted += ["must-not", "clean", "F1", "BLEU-1", "EM"]
-    names = [name for name in wanted if any(_has(each, ALL, name) for each in dataset["systems"])]
-    judged = any(_has(each, ALL, "judge 1") for each in dataset["systems"])
+    names = [name for name in wanted if any(has(each, ALL, name) for each in dataset["systems"])]
+    judged = any(has(each, ALL, "judge 1") for each in dataset["systems"])
     groups = [ALL] + [SOUND] * any(SOUND in each["measures"] for each in dataset["systems"])
     columns = ["system", *names, *(["judge"] if judged else []), "tokens", "n"]
     rows = [
@@ -172,10 +172,6 @@ def _unranked(dataset: Mapping[str, Any]) -> str:
     share = 100 * full["read"]["results"] * dataset["questions"] / max(full["read"]["turns"], 1)
     cut = f" Of it, {share:.0f} % fits the prompt." if share < 99.5 else ""  # noqa: PLR2004 - rounds to 100
     return f" full_context is not ranked: its R@k is that of the oldest turns.{cut}"
-
-
-def _has(system: Mapping[str, Any], group: str, name: str) -> bool:
-    return name in system["measures"].get(group, {})
 
 
 def _cell(system: Mapping[str, Any], group: str, name: str, *, interval: bool = False) -> str:
@@ -234,30 +230,18 @@ def _difference(system: Mapping[str, Any], name: str) -> str:
     return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]" + ("" if figure["shown"] else " none shown")
 
 
-def _category_groups(dataset: Mapping[str, Any]) -> list[str]:
-    found = dict.fromkeys(group for each in dataset["systems"] for group in each["measures"])
-    return [group for group in found if group.startswith("category ")]
-
-
-def _named(dataset: Mapping[str, Any], group: str) -> str:
-    number = group.removeprefix("category ")
-    name = dataset["categories"].get(number, "")
-    apart = " (apart)" if number in dataset["apart"] else ""
-    return f"{number} {name}{apart}".replace(" ", " ").strip()
-
-
 def _categories(dataset: Mapping[str, Any]) -> list[Table]:
-    groups = _category_groups(dataset)
+    groups = category_groups(dataset)
     if not groups:
         return []
-    answered = any(_has(each, ALL, "F1") for each in dataset["systems"])
+    answered = any(has(each, ALL, "F1") for each in dataset["systems"])
     shown = [dataset["primary"], *(["F1", "refused"] if answered else [])]
     return [
         Table(
             columns=["category", "n", *(each["name"] for each in dataset["systems"])],
             rows=[
                 [
-                    _named(dataset, group),
+                    named(dataset, group),
                     _n(dataset["systems"][0], group),
                     *(_cell(each, group, name, interval=True) for each in dataset["systems"]),
                 ]
@@ -266,67 +250,8 @@ def _categories(dataset: Mapping[str, Any]) -> list[Table]:
             title=f"{name} by category",
         )
         for name in shown
-        if any(_has(each, group, name) for each in dataset["systems"] for group in groups)
+        if any(has(each, group, name) for each in dataset["systems"] for group in groups)
     ]
-
-
-def _plots(dataset: Mapping[str, Any]) -> list[Plot]:
-    systems = [each for each in dataset["systems"] if _has(each, ALL, "in prompt")]
-    if not systems:
-        return []
-    found = {each["name"]: 100 * each["measures"][ALL]["in prompt"]["mean"] for each in systems}
-    tokens = {each["name"]: max(each["read"]["prompt_tokens"], 1.0) for each in systems}
-    spent = {each["name"]: max(_seconds(each), 1e-3) for each in systems}
-    percent = Axis("evidence in the prompt, %", 0, 105)
-    parts = [
-        Plot(
-            title="Evidence found against tokens in the prompt",
-            svg=scatter(
-                {name: (tokens[name], found[name]) for name in found},
-                Axis.over("tokens in the prompt (log)", list(tokens.values()), log=True),
-                percent,
-            ),
-            note="The further up and to the left, the better.",
-        ),
-        Plot(
-            title="Cost against quality",
-            svg=scatter(
-                {name: (spent[name], found[name]) for name in found},
-                Axis.over(
-                    "milliseconds a turn written and a question asked (log)",
-                    list(spent.values()),
-                    log=True,
-                ),
-                percent,
-            ),
-            note="Time of writing one turn and answering one recall, model calls included.",
-        ),
-    ]
-    groups = [each for each in _category_groups(dataset) if _any(systems, each, dataset["primary"])]
-    if groups:
-        series = {
-            each["name"]: [
-                100 * each["measures"].get(group, {}).get(dataset["primary"], {}).get("mean", 0)
-                for group in groups
-            ]
-            for each in systems
-        }
-        names = [_named(dataset, group) for group in groups]
-        title = f"{dataset['primary']} by category"
-        axis = Axis(f"{dataset['primary']}, %", 0, 105)
-        parts.append(Plot(title=title, svg=bars(names, series, axis)))
-    return parts
-
-
-def _any(systems: Sequence[Mapping[str, Any]], group: str, name: str) -> bool:
-    return any(_has(each, group, name) for each in systems)
-
-
-def _seconds(system: Mapping[str, Any]) -> float:
-    """Return milliseconds for one turn written and one question asked."""
-    write, read = system["write"], system["read"]
-    a_turn = float(write["seconds"]) / max(int(write["turns"]), 1)
-    return 1000 * (a_turn + float(read["seconds"]) / max(int(read["timed"]), 1))
 
 
 def _costs(dataset: Mapping[str, Any]) -> Section:
