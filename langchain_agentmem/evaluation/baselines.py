@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,12 @@ class Baseline:
     Args:
         setup: What the benchmark gives every system.
         limit: Most turns to recall.
+
+    Attributes:
+        ranks: Whether the order of what it recalls means anything.
     """
+
+    ranks: ClassVar[bool] = True
 
     def __init__(self, setup: Setup, *, limit: int = 10) -> None:
         self.limit = limit
@@ -127,6 +132,8 @@ class FullContext(Baseline):
         setup: What the benchmark gives every system.
         max_tokens: Size of the context window.
     """
+
+    ranks = False
 
     def __init__(self, setup: Setup, *, max_tokens: int = 128_000) -> None:
         super().__init__(setup)

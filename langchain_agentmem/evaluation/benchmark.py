@@ -52,10 +52,18 @@ def make_report(
     for unit in runner.run():
         units[unit.dataset].append(unit)
     names = [spec.name for spec in specs]
+    unranked = [spec.name for spec in specs if not spec.ranks]
     seed = runner.equipment.seed
     return {
         "datasets": [
-            summarize(each, names, units[each.name], reference=reference, seed=seed)
+            summarize(
+                each,
+                names,
+                units[each.name],
+                unranked=unranked,
+                reference=reference,
+                seed=seed,
+            )
             for each in datasets
         ],
         "growth": list(growth),

@@ -17,7 +17,6 @@ Report = Mapping[str, Any]
 
 TITLE: Final = "Which memory do these conversations need?"
 _NO: Final = "–"  # noqa: RUF001 - the dash of an empty cell
-_UNRANKED: Final = "full_context"
 _GIVEN: Final = (
     "Each system was given the same conversations in the order of time, and then the questions. "
     "It never saw the right answers, the evidence or the kind of a question."
@@ -88,7 +87,7 @@ def _head(dataset: Mapping[str, Any]) -> str:
 
 def _recall(dataset: Mapping[str, Any], system: Mapping[str, Any]) -> str:
     tokens = f"{system['read']['prompt_tokens']:,.0f} tokens"
-    if system["name"] == _UNRANKED:
+    if not has(system, ALL, dataset["primary"]):
         return f"all {_cell(system, ALL, 'in prompt')}; {tokens}"
     shares = " / ".join(_cell(system, ALL, f"R@{k}") for k in dataset["cutoffs"])
     return f"{shares}; {tokens}"
@@ -111,8 +110,7 @@ def _results(dataset: Mapping[str, Any]) -> Section:
 def _verdict(dataset: Mapping[str, Any]) -> list[str]:
     """Return in one paragraph what a reader in a hurry should know; nothing without evidence."""
     name = dataset["primary"]
-    found = [each for each in dataset["systems"] if has(each, ALL, name)]
-    ranked = [each for each in found if each["name"] != _UNRANKED]
+    ranked = [each for each in dataset["systems"] if has(each, ALL, name)]
     if not ranked:
         return []
     best = max(ranked, key=lambda each: float(each["measures"][ALL][name]["mean"]))
@@ -165,13 +163,19 @@ def summary_table(dataset: Mapping[str, Any]) -> Table:
 
 
 def _unranked(dataset: Mapping[str, Any]) -> str:
-    """Return what to know about the full context, where it is in the table."""
-    full = next((each for each in dataset["systems"] if each["name"] == _UNRANKED), None)
-    if full is None:
+    """Return what to know about systems that recall everything, where there are some."""
+    primary = dataset["primary"]
+    if not any(has(each, ALL, primary) for each in dataset["systems"]):
         return ""
-    share = 100 * full["read"]["results"] * dataset["questions"] / max(full["read"]["turns"], 1)
-    cut = f" Of it, {share:.0f} % fits the prompt." if share < 99.5 else ""  # noqa: PLR2004 - rounds to 100
-    return f" full_context is not ranked: its R@k is that of the oldest turns.{cut}"
+    parts = []
+    for each in dataset["systems"]:
+        if not has(each, ALL, primary) and has(each, ALL, "in prompt"):
+            share = 100 * each["read"]["results"] * dataset["questions"] / each["read"]["turns"]
+            cut = f"; {share:.0f} % of the turns fit" if share < 99.5 else ""  # noqa: PLR2004 - rounds to 100
+            parts.append(
+                f" {each['name']} has no order, so only what is in the prompt counts{cut}."
+            )
+    return "".join(parts)
 
 
 def _cell(system: Mapping[str, Any], group: str, name: str, *, interval: bool = False) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, TypeAlias
 
@@ -38,7 +38,7 @@ def figures(question: Question, asked: Asked, cutoffs: Sequence[int], *, answere
     Args:
         question: What was asked.
         asked: What became of it.
-        cutoffs: The k of recall@k.
+        cutoffs: The k of recall@k; none for a system whose results have no order.
         answered: Whether a model was to answer the questions.
     """
     found: Figures = {}
@@ -48,7 +48,8 @@ def figures(question: Question, asked: Asked, cutoffs: Sequence[int], *, answere
             found[f"R@{k}"] = measures.evidence_recall(results, question.evidence, k)
         for k in cutoffs:
             found[f"all@{k}"] = measures.all_evidence(results, question.evidence, k)
-        found["MRR"] = measures.reciprocal_rank(results, question.evidence)
+        if cutoffs:
+            found["MRR"] = measures.reciprocal_rank(results, question.evidence)
         found["in prompt"] = measures.evidence_recall(results, question.evidence, len(results))
     if question.forbidden:
         count = measures.violations(results, question.forbidden)
@@ -81,6 +82,7 @@ def summarize(
     systems: Sequence[str],
     units: Sequence[Unit],
     *,
+    unranked: Collection[str] = (),
     reference: str,
     seed: int,
 ) -> dict[str, Any]:
@@ -90,11 +92,13 @@ def summarize(
         dataset: The data set.
         systems: Names of the systems, in the order of the report.
         units: The results of this data set: one for each system and conversation.
+        unranked: The systems whose results have no order.
         reference: The system that the others are compared with.
         seed: Of the bootstrap.
     """
     by_place = {(unit.system, unit.scope): unit for unit in units}
-    rows = _rows(dataset, systems, by_place)
+    cutoffs = [() if name in unranked else dataset.cutoffs for name in systems]
+    rows = _rows(dataset, systems, by_place, cutoffs)
     groups = _groups(dataset, rows)
     base = systems.index(reference) if reference in systems else 0
     columns = _measured(groups, len(systems), base, seed)
@@ -125,14 +129,20 @@ def summarize(
 
 
 def _rows(
-    dataset: Dataset, systems: Sequence[str], by_place: Mapping[tuple[str, str], Unit]
+    dataset: Dataset,
+    systems: Sequence[str],
+    by_place: Mapping[tuple[str, str], Unit],
+    cutoffs: Sequence[Sequence[int]],
 ) -> list[_Row]:
     rows = []
     answered = any(each.answer is not None for unit in by_place.values() for each in unit.asked)
     for scope in dataset.scopes:
         for at, question in enumerate(scope.questions):
             asked = [by_place[name, scope.name].asked[at] for name in systems]
-            found = [figures(question, each, dataset.cutoffs, answered=answered) for each in asked]
+            found = [
+                figures(question, each, ks, answered=answered)
+                for each, ks in zip(asked, cutoffs, strict=True)
+            ]
             rows.append(_Row(scope.name, question, asked, found))
     return rows
 

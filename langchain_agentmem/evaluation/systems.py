@@ -100,6 +100,11 @@ class SystemSpec:
         return self.make in _BASELINES.values()
 
     @property
+    def ranks(self) -> bool:
+        """Whether it recalls best first, so that recall at k can be measured."""
+        return bool(getattr(self.make, "ranks", True))
+
+    @property
     def source(self) -> str:
         """The text of the file that defines it; part of what a result depends on."""
         path = inspect.getsourcefile(self.make)

@@ -56,7 +56,8 @@ def test_the_table_of_results_has_intervals_tokens_and_n(result: dict[str, Any])
     assert row["judge"] == "100.0 ± 0.0; accepts 100 of vague"
     assert (row["tokens"], row["n"]) == ("7", "6")
     assert table.rows[3][0] == "nothing, without known-wrong"
-    assert "full_context is not ranked" in table.note
+    assert "full_context has no order, so only what is in the prompt counts." in table.note
+    assert table.rows[1][1] == "\N{EN DASH}"
 
 
 def test_differences_are_paired_and_not_claimed_without_evidence(result: dict[str, Any]) -> None:
