@@ -325,7 +325,7 @@ def test_tools_work_with_a_model_that_is_only_async(store: BaseStore) -> None:
     model = OnlyAsync(replies=[call("manage_memory", content="Ann lives in Oslo"), "Done."])
     agent: Any = create_agent(model, [create_manage_memory_tool(TEMPLATE)], store=store)
     done = async_invoke(agent, saying("I live in Oslo"), ANN)
-    assert results(done)[0].content.startswith("created memory")
+    assert results(done)[0].text.startswith("created memory")
 
 
 def test_langmem_users_change_only_the_import() -> None:
