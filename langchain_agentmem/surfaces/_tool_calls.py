@@ -114,9 +114,12 @@ def last_human_ids(runtime: object) -> tuple[str, ...]:
     state = getattr(runtime, "state", None)
     if isinstance(state, Mapping):
         state = state.get("messages")
-    messages = state if isinstance(state, list) else getattr(state, "messages", None)
-    said = [each for each in to_messages(messages or []) if each.type == "human"]
-    return (said[-1].id,) if said and said[-1].id else ()
+    messages = state if isinstance(state, list) else getattr(state, "messages", None) or []
+    for message in reversed(messages):
+        (said,) = to_messages([message])
+        if said.type == "human":
+            return (said.id,) if said.id else ()
+    return ()
 
 
 def make_tool(

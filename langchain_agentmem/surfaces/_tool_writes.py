@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 import uuid
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation, StoredMemory
 from langchain_agentmem.steps import journal
 from langchain_agentmem.steps.effects import Get, List, NewId, Now, Resolve, Search, Setting, Steps
+from langchain_agentmem.stores._values import check_json
 from langchain_agentmem.surfaces._tool_calls import keys_of
 
 if TYPE_CHECKING:
@@ -153,8 +153,8 @@ class Writer:
             )
             raise ToolException(msg)
         try:
-            json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
-        except ValueError as error:
+            check_json(content)
+        except (TypeError, ValueError) as error:
             msg = "Nothing was stored: `content` holds broken characters or numbers."
             raise ToolException(msg) from error
         return content if isinstance(content, str | dict) else {"content": content}

@@ -9,12 +9,19 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from uuid import UUID
 
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, BeforeValidator, Field, PydanticUserError, TypeAdapter, create_model
+from pydantic import (
+    BaseModel,
+    Field,
+    PydanticUserError,
+    TypeAdapter,
+    create_model,
+    field_validator,
+)
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.messages import text_of
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
     from langchain_agentmem.steps.environment import Clock
 
 OnDuplicate = Literal["return_existing", "allow"]
+Reader = Callable[[Any], Any]
 
 MANAGE_INSTRUCTIONS: Final = (
     "Use it without being asked when the user states a lasting fact or preference, asks you to "
@@ -247,35 +255,45 @@ def _adapter(schema: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - str, a pydantic
 
 def _manage_arguments(name: str, schema: Any, actions: tuple[Action, ...]) -> type[BaseModel]:  # noqa: ANN401 - str, a pydantic model or a TypedDict
     default = actions[0]
-    content = Annotated[schema | None, BeforeValidator(_as_text if schema is str else _parsed)]
-    one_of: Any = Literal[actions]
-    action = Annotated[one_of, BeforeValidator(_or_default(default))]
-    key = Annotated[str | None, BeforeValidator(_as_key)]
     hint = _HINTS["action"].format(default=default)
     fields: dict[str, Any] = {
-        "content": (content, Field(default=None, description=_HINTS["content"])),
-        "action": (action, Field(default=default, description=hint)),
-        "id": (key, Field(default=None, description=_HINTS["id"])),
+        "content": (schema | None, Field(default=None, description=_HINTS["content"])),
+        "action": (Literal[actions], Field(default=default, description=hint)),
+        "id": (str | None, Field(default=None, description=_HINTS["id"])),
     }
-    return create_model(name, **fields)
+    readers: dict[str, Reader] = {
+        "content": _as_text if schema is str else _parsed,
+        "action": _or_default(default),
+        "id": _as_key,
+    }
+    return _arguments(name, fields, readers)
 
 
 def _search_arguments(name: str) -> type[BaseModel]:
-    limit = Annotated[int, BeforeValidator(_or_default(10))]
-    offset = Annotated[int, BeforeValidator(_or_default(0))]
     fields: dict[str, Any] = {
         "query": (str, Field(description=_HINTS["query"])),
-        "limit": (limit, Field(default=10, description=_HINTS["limit"])),
-        "offset": (offset, Field(default=0, description=_HINTS["offset"])),
+        "limit": (int, Field(default=10, description=_HINTS["limit"])),
+        "offset": (int, Field(default=0, description=_HINTS["offset"])),
         "filter": (
             str | dict[str, Any] | None,
             Field(default=None, description=_HINTS["filter"]),
         ),
     }
-    return create_model(name, **fields)
+    return _arguments(name, fields, {"limit": _or_default(10), "offset": _or_default(0)})
 
 
-def _or_default(default: object) -> Callable[[object], object]:
+def _arguments(name: str, fields: dict[str, Any], readers: Mapping[str, Reader]) -> type[BaseModel]:
+    """Return a model whose values are read by functions before they are checked.
+
+    The functions are not part of the annotations, which LangChain takes apart at every call.
+    """
+    validators = {
+        f"read_{each}": field_validator(each, mode="before")(read) for each, read in readers.items()
+    }
+    return create_model(name, __validators__=validators, **fields)
+
+
+def _or_default(default: object) -> Reader:
     """Return a reader that takes null for the default: strict mode makes models fill in all."""
     return lambda given: default if given is None else given
 
