@@ -27,7 +27,7 @@ Action = Literal["create", "update", "delete"]
 
 _KEYS: Final = uuid.UUID("3c0e2f5a-6f0b-5d0e-9a41-0b7c64f1d2ae")
 _SEPARATOR: Final = "\x1f"
-_SIMILAR: Final = 5
+_SIMILAR: Final = 3
 _MAX_ATTEMPTS: Final = 100
 _SHOWN: Final = 80
 
