@@ -12,6 +12,8 @@ import math
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -292,9 +294,16 @@ def _told(error: Any) -> str:  # noqa: ANN401 - pydantic's own error record
     return f"{'.'.join(map(str, error['loc'])) or 'reply'}: {error['msg']}."
 
 
+@lru_cache(maxsize=256)
+def json_schema(schema: type[BaseModel]) -> Mapping[str, Any]:
+    """Return a model's JSON schema; always the same object, not to be changed."""
+    return MappingProxyType(schema.model_json_schema())
+
+
+@lru_cache(maxsize=256)
 def shape_of(schema: type[BaseModel]) -> str:
     """Return a schema as a short JSON-like sketch that even a small model can follow."""
-    full = schema.model_json_schema()
+    full = json_schema(schema)
     return _sketch(full, full.get("$defs", {}))
 
 

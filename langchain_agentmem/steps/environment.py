@@ -7,10 +7,11 @@ import random
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar
 
 from langgraph.store.base import (
     BaseStore,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
     from langgraph.store.base import Op
 
+V = TypeVar("V")
 Clock = Callable[[], datetime]
 Emitter = Callable[[dict[str, Any]], None]
 
@@ -74,12 +76,37 @@ def _chat_model(name: str, temperature: float | None = None) -> BaseChatModel:
     return init_chat_model(name, temperature=temperature)
 
 
-def _structured(model: BaseChatModel, schema: Mapping[str, Any]) -> Runnable[Any, Any]:
-    """Bind a model to a schema by its own means; one without any is asked in words alone."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same(Generic[V]):
+    """Something that equals itself alone, whether it can be hashed or not."""
+
+    value: V
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+@lru_cache(maxsize=64)
+def _structured(
+    model: _Same[BaseChatModel], schema: _Same[Mapping[str, Any]]
+) -> Runnable[Any, Any]:
+    """Bind a model to a schema by its own means; one without any is asked in words alone.
+
+    What LangChain puts behind the bound model, to parse its reply, is left out: replies are read
+    here, and running both in parallel costs more than all else.
+    """
+    from langchain_core.runnables import RunnableParallel, RunnableSequence
+
     try:
-        return model.with_structured_output(dict(schema), include_raw=True)
+        bound = model.value.with_structured_output(deepcopy(dict(schema.value)), include_raw=True)
     except NotImplementedError:
-        return model
+        return model.value
+    if isinstance(bound, RunnableSequence) and isinstance(bound.first, RunnableParallel):
+        return bound.first.steps__.get("raw", bound)
+    return bound
 
 
 def _name_of(model: BaseChatModel | str | None) -> str | None:
@@ -239,7 +266,7 @@ class Environment:
             choice = {"tool_choice": ask.tool_choice} if ask.tool_choice else {}
             return model.bind_tools(list(ask.tools), **choice)
         if ask.response_schema is not None:
-            return _structured(model, ask.response_schema)
+            return _structured(_Same(model), _Same(ask.response_schema))
         return model
 
     def received(self, ask: Ask, reply: Any) -> AIMessage:  # noqa: ANN401 - a message, or one in a dict

@@ -20,7 +20,13 @@ from pydantic import BaseModel, ConfigDict
 from langchain_agentmem.errors import AgentMemoryError, ModelCallError
 from langchain_agentmem.items import Cause, StoredMemory
 from langchain_agentmem.messages import text_of, whole_text
-from langchain_agentmem.steps._parsing import cut_off_reply, handles_of, read_reply, shape_of
+from langchain_agentmem.steps._parsing import (
+    cut_off_reply,
+    handles_of,
+    json_schema,
+    read_reply,
+    shape_of,
+)
 from langchain_agentmem.steps.effects import Ask, Emit, ModelName, Setting, Spent, Steps
 
 if TYPE_CHECKING:
@@ -147,7 +153,7 @@ def _ask(
     model: BaseChatModel | str | None = None,
     temperature: float | None = None,
 ) -> Steps[AIMessage]:
-    form = schema.model_json_schema() if schema else None
+    form = json_schema(schema) if schema else None
     ask = Ask(prompt, purpose=purpose, response_schema=form, model=model, temperature=temperature)
     try:
         reply = yield from ask

@@ -209,7 +209,8 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002 - LangChain's signature
         **kwargs: Any,  # noqa: ANN401 - LangChain's signature
     ) -> ChatResult:
-        time.sleep(self.latency)
+        if self.latency:
+            time.sleep(self.latency)
         return _result(self._answer(messages, {**kwargs, "stop": stop}))
 
     async def _agenerate(
@@ -219,7 +220,8 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002 - LangChain's signature
         **kwargs: Any,  # noqa: ANN401 - LangChain's signature
     ) -> ChatResult:
-        await asyncio.sleep(self.latency)
+        if self.latency:
+            await asyncio.sleep(self.latency)
         return _result(self._answer(messages, {**kwargs, "stop": stop}))
 
     def _stream(
@@ -229,7 +231,8 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,  # noqa: ANN401 - LangChain's signature
     ) -> Iterator[ChatGenerationChunk]:
-        time.sleep(self.latency)
+        if self.latency:
+            time.sleep(self.latency)
         for chunk in _chunks(self._answer(messages, {**kwargs, "stop": stop})):
             if run_manager:
                 run_manager.on_llm_new_token(str(chunk.text), chunk=chunk)
@@ -242,7 +245,8 @@ class ScriptedChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,  # noqa: ANN401 - LangChain's signature
     ) -> AsyncIterator[ChatGenerationChunk]:
-        await asyncio.sleep(self.latency)
+        if self.latency:
+            await asyncio.sleep(self.latency)
         for chunk in _chunks(self._answer(messages, {**kwargs, "stop": stop})):
             if run_manager:
                 await run_manager.on_llm_new_token(str(chunk.text), chunk=chunk)
