@@ -19,7 +19,7 @@ STEPS = ["load_messages", "remember", "collect", "consolidate", "report"]
 async def test_run_goes_on_after_an_interrupt_before(step: str) -> None:
     """Wherever it is stopped, the run ends with a report, and the turn is remembered once."""
     store = InMemoryStore()
-    graph = create_consolidation_graph(Mem0()).builder.compile(
+    graph: Any = create_consolidation_graph(Mem0()).builder.compile(
         store=store, checkpointer=InMemorySaver()
     )
     await graph.ainvoke(SAID, CONFIG, interrupt_before=[step])
