@@ -25,9 +25,11 @@ from langchain_agentmem.memories.memgpt_agent import Agent
 from langchain_agentmem.memories.memgpt_queue import Queue
 from langchain_agentmem.memories.memgpt_sleep import sleep
 from langchain_agentmem.memories.memgpt_tools import Desk
+from langchain_agentmem.memories.state import RememberOutput
 from langchain_agentmem.memories.written import RecallState, assembled, query_of
 from langchain_agentmem.messages import to_messages
 from langchain_agentmem.parameters import Parameters, described
+from langchain_agentmem.retrieval.rank import POOL_DEPTH
 from langchain_agentmem.steps.archive import Archive
 from langchain_agentmem.steps.core_memory import CoreBlock, check_blocks
 from langchain_agentmem.steps.effects import Emit, Setting, Steps
@@ -141,6 +143,7 @@ class MemGPTState(TypedDict, total=False):
     sleep_due: Annotated[bool, UntrackedValue]
     retried: Annotated[bool, UntrackedValue]
     cut: Annotated[dict[str, int], UntrackedValue]
+    usage: Annotated[dict[str, Any], UntrackedValue]
     memory_operations: Annotated[list[dict[str, Any]], UntrackedValue]
 
 
@@ -152,7 +155,7 @@ class MemGPTInput(TypedDict, total=False):
     ]
 
 
-class MemGPTOutput(TypedDict, total=False):
+class MemGPTOutput(RememberOutput, total=False):
     """What the agent returns."""
 
     messages: Annotated[
@@ -160,11 +163,6 @@ class MemGPTOutput(TypedDict, total=False):
     ]
     stop_reason: Annotated[
         str, Field(description="Why the turn ended: end_turn, max_steps or no_model.")
-    ]
-    memory_operations: Annotated[
-        list[dict[str, Any]],
-        Field(description="What was done with each memory, applied or rejected, and why."),
-        UntrackedValue,
     ]
 
 
@@ -350,8 +348,8 @@ class MemGPT(Memory):
         query, limit = query_of(state), state.get("limit")
         found: list[StoredMemory] = []
         if query:
-            notes = yield from memgpt_tools.matching_notes(desk.archival, query, moment)
-            messages = yield from memgpt_tools.matching_messages(desk.recall, query)
+            notes = yield from memgpt_tools.matching_notes(desk.archival, query, moment, POOL_DEPTH)
+            messages = yield from memgpt_tools.matching_messages(desk.recall, query, POOL_DEPTH)
             heard = [each for each in messages if moment.shows(each) and each.text != query]
             found = [*notes[: params.archival_top_k], *heard[: params.page_size]]
         hits = found if limit is None else found[:limit]

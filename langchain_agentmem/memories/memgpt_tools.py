@@ -278,12 +278,12 @@ def _conversation_search(desk: Desk, given: Any) -> Steps[Done]:  # noqa: ANN401
     return _page(hits, given.page, given.limit or desk.page_size), []
 
 
-def matching_messages(where: Archive, query: str) -> Steps[list[StoredMemory]]:
-    """Return all messages with a word of the query, best first.
+def matching_messages(where: Archive, query: str, depth: int = _DEPTH) -> Steps[list[StoredMemory]]:
+    """Return the best messages with a word of the query, best first.
 
     Calls of the memory's own tools and their results are left out: a search never finds itself.
     """
-    found = yield from Search(where.home, query, limit=_DEPTH, mode="lexical")
+    found = yield from Search(where.home, query, limit=depth, mode="lexical")
     scores = [each.parts.get("lexical") for each in found]
     if None in scores:  # a store without an index of words
         found = yield from List(where.home)
@@ -309,12 +309,12 @@ def _archival_search(desk: Desk, given: Any) -> Steps[Done]:  # noqa: ANN401 - a
 
 
 def matching_notes(
-    homes: Sequence[tuple[str, ...]], query: str, moment: Moment
+    homes: Sequence[tuple[str, ...]], query: str, moment: Moment, depth: int = _DEPTH
 ) -> Steps[list[StoredMemory]]:
     """Return the notes of some namespaces by meaning and words, best first."""
     pools: list[Pool] = []
     for home in homes:
-        pool = yield from recall.search(home, query, _DEPTH, moment)
+        pool = yield from recall.search(home, query, depth, moment)
         pools.append(pool)
     order = recall.ranked(query, pools, {}, DEFAULT_WEIGHTS)
     return (yield from recall.first(order, pools, len(order), moment))

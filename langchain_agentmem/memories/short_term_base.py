@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.items import MemoryOperation, StoredMemory
 from langchain_agentmem.memories.base import Memory
-from langchain_agentmem.memories.state import RecallInput, RecallOutput
+from langchain_agentmem.memories.state import RecallInput, RecallOutput, RememberOutput
 from langchain_agentmem.messages import last_human_text, text_of, to_messages
 from langchain_agentmem.parameters import Parameters, described
 from langchain_agentmem.rendering import render_memories
@@ -114,11 +114,10 @@ class ShortTermRecallOutput(RecallOutput, total=False):
     ]
 
 
-class ShortTermRememberState(TypedDict, total=False):
+class ShortTermRememberState(RememberOutput, total=False):
     """State of the remember graph."""
 
     messages: Annotated[list[AnyMessage], add_messages]
-    memory_operations: Annotated[list[dict[str, Any]], UntrackedValue]
 
 
 class RewriteInput(TypedDict, total=False):
@@ -127,13 +126,11 @@ class RewriteInput(TypedDict, total=False):
     messages: list[AnyMessage]
 
 
-class RewriteState(RewriteInput, total=False):
+class RewriteState(RewriteInput, RememberOutput, total=False):
     """State, and output, of the remember graph in rewrite mode.
 
     `messages` is replaced by removals, which only the parent's reducer shall carry out.
     """
-
-    memory_operations: Annotated[list[dict[str, Any]], UntrackedValue]
 
 
 @dataclass(frozen=True, slots=True)

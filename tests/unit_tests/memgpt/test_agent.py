@@ -1,17 +1,22 @@
 """The loop: heartbeats, the reply, the sleep agent, and the other surfaces."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
 from langchain_agentmem import AgentMemoryMiddleware
 from langchain_agentmem.memories import EVERYTHING, CoreBlock
+from langchain_agentmem.steps.drivers import run
 from langchain_agentmem.testing import ScriptedChatModel
+from langchain_agentmem.windows import is_whole
 from tests.unit_tests.floor import everything
 from tests.unit_tests.memgpt.conftest import ANN, ROOT, World, call, results
+from tests.unit_tests.memories.conversations import at_once
 
 REMEMBER = call("core_memory_append", label="human", content="Her dog is Rex.")
 
@@ -202,6 +207,40 @@ def test_agent_is_a_node_of_a_graph(world: World) -> None:
     names = set(graph.get_graph(xray=True).nodes)
     steps = ("ingest", "pressure", "flush", "model", "tools", "sleep")
     assert {f"agent:{step}" for step in steps} <= names
+
+
+def test_parallel_turns_are_all_kept(world: World) -> None:
+    """Eight writers at once: every message in recall storage, every turn counted."""
+    memory = world.memory([])
+    said = [[HumanMessage(f"turn{number}", id=f"h{number}")] for number in range(8)]
+    if world.later:
+
+        async def work() -> None:
+            await asyncio.gather(*(memory.aremember(each, config=ANN) for each in said))
+
+        asyncio.run(work())
+    else:
+        at_once(lambda number: memory.remember(said[number], config=ANN), 8)
+    assert world.texts("recall") == [f"turn{number}" for number in range(8)]
+    env = memory.environment(ANN)
+    assert run(run(memory.queue(), env).mark(), env).turns == 8
+
+
+def test_run_that_was_stopped_before_its_tools_goes_on(world: World) -> None:
+    """After a breakpoint the turn is answered, and no prompt has half of a call."""
+    memory = world.memory(lambda messages: "done" if messages[-1].type == "tool" else REMEMBER)
+    graph: Any = memory.agent_graph().builder.compile(checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"user_id": "ann", "thread_id": "1"}}
+    graph.invoke({"messages": [("user", "hi")]}, thread, interrupt_before=["tools"])
+    done = graph.invoke(None, thread)
+    assert done["messages"][-1].content == "done"
+    assert all(is_whole(each.messages) for each in world.model.requests)
+
+
+def test_agent_counts_its_model_calls(world: World) -> None:
+    """What a turn cost is in its state."""
+    state = world.turn(world.memory([REMEMBER, "ok"]), "hi")
+    assert state["usage"]["calls"] == {"answer": 2}
 
 
 def test_remember_graph_has_the_spec_s_steps(world: World) -> None:

@@ -11,6 +11,7 @@ from langgraph.store.memory import InMemoryStore
 from langchain_agentmem.errors import PromptTooLongError
 from langchain_agentmem.memories import MemGPT
 from langchain_agentmem.memories.memgpt_agent import ALERT
+from langchain_agentmem.steps.drivers import run
 from langchain_agentmem.testing import ScriptedChatModel
 from langchain_agentmem.windows import is_whole
 from tests.unit_tests.memgpt.conftest import ANN, ROOT, World, call, results, words
@@ -127,8 +128,6 @@ def test_no_flush_parts_a_call_from_its_results(
         evict_fraction=fraction,
     )
     memory.remember(said, config=ANN)
-    from langchain_agentmem.steps.drivers import run
-
     env = memory.environment(ANN)
     kept = [each.message for each in run(run(memory.queue(), env).messages(), env)]
     assert is_whole(kept)

@@ -24,6 +24,7 @@ from tests.unit_tests.floor import everything
 from tests.unit_tests.memories.conversations import (
     CHAT,
     Calls,
+    at_once,
     conversation,
     facts_in,
     input_sizes,
@@ -291,6 +292,19 @@ def test_chinese_is_cut_at_sentences_and_found(calls: Calls, tmp_path: Path) -> 
         assert "".join(texts[:2]).startswith("Human: 我在杭州")
         assert texts[0].endswith("。")
         assert "雨伞" in calls.recall(memory, "雨伞").text
+
+
+def test_parallel_turns_are_all_in_leaves_or_in_view(tmp_path: Path) -> None:
+    """Writers that meet in the tree lose nothing."""
+    with FaissSqliteStore(tmp_path / "memory.sqlite", index=None) as store:
+        memory = HierarchicalSummaryMemory(model=summarizer(), store=store, budget=1000)
+        at_once(lambda number: memory.remember(conversation(1, number), config=CHAT), 8)
+        memory.remember(conversation(1, 8), config=CHAT)
+        nodes = store.search((*ROOT, "tree"), limit=100)
+        leaves = [each.value["content"] for each in nodes if each.key.startswith("0-")]
+        view = view_of(memory.recall([], config=CHAT))
+        assert len(facts_in([*view, HumanMessage(" ".join(leaves))])) == 9
+        assert levels(store, (*ROOT, "tree")) == Tree(ROOT).sizes(len(leaves))
 
 
 def test_system_messages_stand_before_the_tree(calls: Calls, store: BaseStore) -> None:

@@ -170,6 +170,13 @@ def test_failure_is_reported_in_the_custom_stream(store: BaseStore) -> None:
     assert "summary_failed" in [each["event"] for each in events]
 
 
+def test_remember_graph_counts_its_model_calls(store: BaseStore) -> None:
+    """As a graph it reports how many calls a summary took."""
+    memory = SummaryMemory(model=summarizer(), store=store)
+    done = memory.remember_graph().invoke({"messages": conversation(1)}, CHAT)
+    assert done["usage"]["calls"] == {"summarize": 1}
+
+
 @pytest.mark.parametrize(
     "reply",
     [
