@@ -14,7 +14,7 @@ from langchain_agentmem.surfaces.agent import configured_model
 from langchain_agentmem.testing import ScriptedChatModel
 
 ANN: RunnableConfig = {"configurable": {"user_id": "ann"}}
-STORY = "On Monday we walked along the river, and Rex found a red ball near the old mill. " * 40
+STORY = "On Monday we walked along the river, and Rex found a red ball near the old mill. " * 20
 TALK = (
     "Hi, I am Ann, and my dog is called Rex.",
     f"Let me tell you about our week. {STORY}",
@@ -46,7 +46,7 @@ def main() -> None:
     """Talk until the oldest messages have left the prompt, and ask for what they said."""
     with FaissSqliteStore(":memory:") as store:
         model = configured_model() or ScriptedChatModel(replies=reply)
-        memory = MemGPT(model=model, store=store, window=4000)
+        memory = MemGPT(model=model, store=store, window=2600)
         agent = memory.agent_graph()
         for said in TALK:
             state = agent.invoke({"messages": [("user", said)]}, ANN)

@@ -18,7 +18,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel
 
 from langchain_agentmem.items import MemoryItem, MemoryOperation
-from langchain_agentmem.memories import AMem, LangMem, Mem0, MemGPT, Memory
+from langchain_agentmem.memories import AMem, LangMem, Mem0, Memory
 from langchain_agentmem.stores import FaissSqliteStore
 
 xllamacpp = pytest.importorskip("xllamacpp")
@@ -123,7 +123,7 @@ def check(out: dict[str, Any], name: str) -> None:
     assert sum(calls.values()) <= 2 * asked
 
 
-@pytest.mark.parametrize("name", ["mem0", "a_mem", "langmem"])
+@pytest.mark.parametrize("name", ["mem0", "a_mem", "langmem", "memgpt"])
 def test_an_example_runs_unchanged_with_a_real_model(name: str, url: str, tmp_path: Path) -> None:
     """`AGENTMEM_MODEL` is all that differs from running it offline."""
     settings = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}
@@ -136,20 +136,3 @@ def test_an_example_runs_unchanged_with_a_real_model(name: str, url: str, tmp_pa
         check=False,
     )
     assert done.returncode == 0, done.stderr
-
-
-async def test_a_real_model_drives_memgpt(
-    model: Any,  # noqa: ANN401 - as above
-    tmp_path: Path,
-) -> None:
-    """Its tools are accepted, its replies stored, and what left the queue is summarized."""
-    with FaissSqliteStore(tmp_path / "memory.sqlite") as store:
-        memory = MemGPT(model=model, store=store, window=2200, max_steps=1)
-        agent = memory.agent_graph()
-        for text in (SAID[0], *TALK):
-            state = await agent.ainvoke({"messages": [("user", text)]}, ANN)
-            assert state["stop_reason"] in ("end_turn", "max_steps")
-        kept = store.search(("memories", "ann", "memgpt", "recall"), limit=100)
-        assert SAID[0] in {each.value["content"] for each in kept}
-        assert store.search(("memories", "ann", "memgpt", "summary"))
-        assert memory.recall("Oslo", config=ANN).items
