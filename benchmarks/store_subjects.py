@@ -239,7 +239,9 @@ def lancedb(folder: Path, data: Data) -> Iterator[Subject]:
     """LanceDB, on disk."""
     from langchain_community.vectorstores import LanceDB
 
-    store = LanceDB(uri=str(folder / "lance"), embedding=data.model, distance="cosine")
+    uri = str(folder / "lance")
+    # By default it overwrites all documents with those added last.
+    store = LanceDB(uri=uri, embedding=data.model, distance="cosine", mode="append")
 
     def options(field: str, value: object) -> dict[str, Any]:
         return {"filter": f"metadata.{field} = {value!r}", "prefilter": True}
@@ -265,5 +267,6 @@ LARGEST: Final = {
     "Chroma": 10_000,
     "PostgresStore (HNSW)": 10_000,
     "PostgresStore (flat)": 10_000,
+    "LanceDB": 100_000,
 }
 """Above this many items, filling the store or one of its searches takes minutes."""

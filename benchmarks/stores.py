@@ -37,7 +37,7 @@ KINDS: Final = ("plain", "group", "user", "tag")
 OURS: Final = "FaissSqliteStore"
 QUICK_MS: Final = 20
 ROW: Final = 5
-PATIENCE_S: Final = 20
+PATIENCE_S: Final = 10
 """Longer than this no store's calls of one kind are repeated."""
 LARGE: Final = 1_000_000
 THREADS: Final = 8
