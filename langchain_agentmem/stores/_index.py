@@ -33,6 +33,7 @@ _LOAD_CHUNK = 4_096
 _LARGE_SCOPE = 200_000
 """With more texts than this, building postings in memory would hold the first search up for more
 than a second; the file's own word table answers instead, at once and in every process."""
+_BESIDE_BYTES = 200  # of one text, beside its vector: columns, and where its item's rows are
 _POSTINGS_BYTES = 300  # of one text of a message's length
 _LENGTH = "length(u.terms) - length(replace(u.terms, ' ', '')) + (u.terms != '')"
 _UNITS = f"JOIN units u ON u.id >= (i.id << {UNIT_BITS}) AND u.id < ((i.id + 1) << {UNIT_BITS})"
@@ -185,11 +186,11 @@ class MemoryIndex:
         return Segment(path, found, np.concatenate(matrices) if matrices else self.matrix([]))
 
     def _fits(self, connection: sqlite3.Connection, path: str) -> bool:
-        """Tell whether the vectors of a scope can be held; each item is taken to have one."""
+        """Tell whether a scope can be held with its vectors; each item is taken to have one."""
         condition, values = scope_condition(path)
         sql = f"SELECT count(*) {_ITEMS} WHERE {condition}"
         count = int(connection.execute(sql, values).fetchone()[0])
-        return 4 * count * (self._settings.dims or 0) <= self.segments.budget
+        return count * (4 * (self._settings.dims or 0) + _BESIDE_BYTES) <= self.segments.budget
 
     def matrix(self, blobs: Sequence[bytes]) -> _vectors.Floats:
         """Return stored vectors as rows, of length 1 for the cosine."""
