@@ -264,8 +264,11 @@ class LangMem(WrittenMemory):
         )
 
     def _query(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
-        """Write what to search known memories with: by the query model, or from the messages."""
-        said = turns_of(state["turns"])
+        """Write what to search known memories with."""
+        return {"queries": (yield from self.queries(turns_of(state["turns"])))}
+
+    def queries(self, said: Sequence[Turn]) -> Steps[list[str]]:
+        """Return what to search a memory with for a conversation: by the query model, if any."""
         if self.query_model is not None:
             language = yield from extraction.language_rule()
             decision: Decision[Queries] = yield from extraction.decide(
@@ -278,8 +281,8 @@ class LangMem(WrittenMemory):
             written = decision.value.queries if decision.value else []
             queries = [each for each in dict.fromkeys(written) if each.strip()]
             if queries:
-                return {"queries": queries[:_MOST_QUERIES]}
-        return {"queries": _windows(said)}
+                return queries[:_MOST_QUERIES]
+        return _windows(said)
 
     def _recall(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Find what is known, taking the best of each query in turn."""

@@ -184,7 +184,9 @@ class Mem0State(WriteState, total=False):
 class Mem0(WrittenMemory):
     """Short facts, extracted by a model, kept consistent, recalled by meaning, words and entities.
 
-    At most two model calls a turn (one for a turn without known candidates), none to recall.
+    At most two model calls a turn (one for a turn without known candidates), none to recall. Every
+    recalled fact has the parts of its score. On a store that cannot search words, such as
+    `InMemoryStore`, the words are looked for among the facts that are nearest by meaning.
 
     Example:
         ```python

@@ -3,6 +3,7 @@
 `create_memory_store_manager` gives a `MemoryStoreManager` with LangMem's arguments and methods, on
 the memory `LangMem`. What differs is what LangMem loses: deletes archive, writes of other code are
 not overwritten, and a memory's history and undo are there (`manager.memory`).
+`create_memory_searcher` finds what concerns a conversation.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from pydantic import BaseModel, ValidationError
 
 from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation, StoredMemory
 from langchain_agentmem.memories.langmem import INSTRUCTIONS, Default, LangMem, Phase
+from langchain_agentmem.messages import to_messages
 from langchain_agentmem.scopes import running
-from langchain_agentmem.steps import journal
+from langchain_agentmem.steps import arms, journal
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Get, Now, Search, Steps
 from langchain_agentmem.steps.environment import Environment
+from langchain_agentmem.steps.intake import hear
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -96,6 +99,70 @@ def create_memory_store_manager(
         phases=tuple(phases or ()),
     )
     return MemoryStoreManager(memory)
+
+
+def create_memory_searcher(
+    model: BaseChatModel | str,
+    *,
+    namespace: tuple[str, ...] = ("memories", "{langgraph_user_id}"),
+    store: BaseStore | None = None,
+) -> MemorySearcher:
+    """Return a searcher whose model writes the queries: a conversation in, its memories out.
+
+    Args:
+        model: The chat model that writes the queries, or its name.
+        namespace: Where the memories lie.
+        store: A LangGraph store; without it the running graph's.
+
+    Example:
+        ```python
+        searcher = create_memory_searcher("openai:gpt-4o-mini", store=store)
+        searcher.invoke({"messages": [{"role": "user", "content": "What do I like?"}]}, config)
+        ```
+    """
+    return MemorySearcher(LangMem(query_model=model, namespace=namespace, store=store))
+
+
+class MemorySearcher(Runnable[dict[str, Any], list[SearchItem]]):
+    """Finds the memories that concern a conversation; made by `create_memory_searcher`.
+
+    Args:
+        memory: What is searched, with its query model.
+        limit: Most memories for each query.
+    """
+
+    def __init__(self, memory: LangMem, *, limit: int = 10) -> None:
+        self.memory = memory
+        self.limit = limit
+
+    def invoke(
+        self,
+        input: Mapping[str, Any],  # noqa: A002 - LangMem's name
+        config: RunnableConfig | None = None,
+        **_: Any,  # noqa: ANN401 - LangChain's signature
+    ) -> list[SearchItem]:
+        """Return the memories that concern `input["messages"]`, best first, each once."""
+        return run(self._steps(input), self.memory.environment(config, _context()))
+
+    async def ainvoke(
+        self,
+        input: Mapping[str, Any],  # noqa: A002 - LangMem's name
+        config: RunnableConfig | None = None,
+        **_: Any,  # noqa: ANN401 - LangChain's signature
+    ) -> list[SearchItem]:
+        """Return the memories that concern a conversation; the async twin of `invoke`."""
+        return await arun(self._steps(input), self.memory.environment(config, _context()))
+
+    def _steps(self, given: Mapping[str, Any]) -> Steps[list[SearchItem]]:
+        said = yield from hear(to_messages(given["messages"]))
+        home = yield from self.memory.scope()
+        best: dict[str, StoredMemory] = {}
+        for query in (yield from self.memory.queries(said)) if said else []:
+            for each in (yield from arms.nearest(home, query, self.limit)):
+                known = best.get(each.key)
+                if known is None or (each.score or 0.0) > (known.score or 0.0):
+                    best[each.key] = each
+        return [_item(each, each.item.to_value()) for each in arms.ranked(list(best.values()))]
 
 
 class MemoryStoreManager(Runnable[dict[str, Any], list[dict[str, Any]]]):
@@ -265,14 +332,7 @@ class MemoryStoreManager(Runnable[dict[str, Any], list[dict[str, Any]]]):
             yield from journal.apply([op])
 
     def _item(self, stored: StoredMemory) -> SearchItem:
-        return SearchItem(
-            namespace=stored.namespace,
-            key=stored.key,
-            value=self._value(stored),  # type: ignore[arg-type]  # as LangMem gives it
-            created_at=stored.created_at,  # type: ignore[arg-type]  # a stored item has its times
-            updated_at=stored.updated_at,  # type: ignore[arg-type]  # as above
-            score=stored.score,
-        )
+        return _item(stored, self._value(stored))
 
     def _value(self, stored: StoredMemory) -> BaseModel | dict[str, Any]:
         """Return a value in its schema; as it is where it has none, or does not fit it."""
@@ -285,6 +345,17 @@ class MemoryStoreManager(Runnable[dict[str, Any], list[dict[str, Any]]]):
             return model.model_validate(stored.content) if model else stored.item.to_value()
         except ValidationError:
             return stored.item.to_value()
+
+
+def _item(stored: StoredMemory, value: BaseModel | dict[str, Any]) -> SearchItem:
+    return SearchItem(
+        namespace=stored.namespace,
+        key=stored.key,
+        value=value,  # type: ignore[arg-type]  # as LangMem gives it
+        created_at=stored.created_at,  # type: ignore[arg-type]  # a stored item has its times
+        updated_at=stored.updated_at,  # type: ignore[arg-type]  # as above
+        score=stored.score,
+    )
 
 
 def _context() -> Any:  # noqa: ANN401 - any context type is allowed by LangGraph

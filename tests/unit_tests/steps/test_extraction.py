@@ -2,6 +2,7 @@
 
 import json
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -107,6 +108,27 @@ async def test_two_unusable_replies_are_reported_and_give_nothing(
     assert decision.value is None
     assert decision.problems
     assert [e["event"] for e in events].count("reply_rejected") == 1
+
+
+class LengthFinishReasonError(Exception):
+    """What OpenAI's client raises when a structured reply ends at the limit of its length."""
+
+    def __init__(self, text: str | None) -> None:
+        super().__init__("the length limit was reached")
+        message = SimpleNamespace(content=text)
+        self.completion = SimpleNamespace(choices=[SimpleNamespace(message=message)])
+
+
+@pytest.mark.parametrize("text", ['{"facts": [{"text": "likes', None])
+async def test_a_reply_that_the_client_cut_off_is_repaired_once(text: str | None) -> None:
+    """It is a truncated reply and no failing model, whatever its client makes of it."""
+    model = Scripted([LengthFinishReasonError(text), TEXT])
+    decision, env = await _decide(model)
+    assert decision.value is not None
+    assert env.ledger.calls == {"extract": 1, "extract_repair": 1}
+    decision, env = await _decide(Scripted([LengthFinishReasonError(text)] * 2))
+    assert decision.value is None
+    assert env.ledger.calls == {"extract": 1, "extract_repair": 1}
 
 
 @pytest.mark.parametrize("as_call", [False, True])

@@ -15,6 +15,7 @@ from langchain_agentmem.items import StoredMemory
 from langchain_agentmem.surfaces.langmem import (
     Memory,
     MemoryStoreManager,
+    create_memory_searcher,
     create_memory_store_manager,
 )
 from tests.unit_tests.scripted import STORES, Scripted, Ticking, make_store
@@ -146,6 +147,22 @@ async def test_inside_a_graph_it_uses_the_graphs_store_and_context(store: BaseSt
     assert [each.value["content"] for each in store.search(("memories", "bob"))] == [
         "Ann likes tea"
     ]
+
+
+async def test_a_searcher_asks_a_model_for_queries(store: BaseStore, do: Do) -> None:
+    """Each memory once, best first, of its own namespace only; nothing said finds nothing."""
+    for number, text in enumerate(("Ann likes tea", "Ann owns a boat", "Ann plays chess")):
+        store.put(HOME, str(number), {"content": text}, index=["content"])
+    store.put(("memories", "bob"), "b", {"content": "Bob likes tea"}, index=["content"])
+    model = Scripted([{"queries": ["tea", "tea and boats"]}])
+    searcher: Any = create_memory_searcher(model, store=store)
+    searcher.limit = 2
+    found = await do(searcher, "invoke", {"messages": [("user", "What do I like?")]}, ANN)
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+    texts = [each.value["content"] for each in found]
+    assert len(texts) == len(set(texts)) >= 2
+    assert all(text.startswith("Ann") for text in texts)
+    assert await do(searcher, "invoke", {"messages": []}, ANN) == []
 
 
 async def test_the_short_form_is_async(store: BaseStore) -> None:

@@ -1,6 +1,7 @@
 """What Mem0 finds, hides, consolidates and forgets."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from langchain_agentmem.memories import EVERYTHING
 from langchain_agentmem.memories.mem0 import Mem0
 from langchain_agentmem.retrieval.boosts import boosted, entity_boost, keyword_boost
 from langchain_agentmem.retrieval.filters import matches
-from tests.unit_tests.scripted import Scripted, Table, make_store
+from tests.unit_tests.scripted import STORES, Scripted, Table, make_store
 from tests.unit_tests.written.conftest import ANN, BOB, World
 from tests.unit_tests.written.test_mem0_remember import FACTS, MESSAGES, ops, said
 
@@ -83,6 +84,31 @@ def test_filters(condition: dict[str, Any], expected: set[str]) -> None:
         "3": MemoryItem(content="", metadata={"age": 50, "tags": ["x"]}),
     }
     assert {key for key, item in items.items() if matches(item, condition)} == expected
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"OR": [{"team": "a"}, {"age": {"gt": 40}}]},
+        {"NOT": [{"team": "a"}]},
+        {"AND": [{"team": "a"}, {"NOT": {"age": 20}}]},
+    ],
+)
+async def test_filters_give_one_answer_on_every_store(
+    tmp_path: Path, condition: dict[str, Any]
+) -> None:
+    """The same memories, however many lie between them (mem0 #6424)."""
+    answers = []
+    for kind in STORES:
+        world = World(kind, tmp_path, is_async=True)
+        call = world.make(Mem0, threshold=-1.0)
+        for number in range(80):
+            metadata = {"team": "ab"[number % 2], "age": number}
+            put(world, str(number), f"fact {'tea' * (number % 7)} {number}", metadata=metadata)
+        found = await call("recall", "fact tea", config=ANN, limit=80, filters=condition)
+        answers.append({each.key for each in found.items})
+        assert all(matches(each.item, condition) for each in found.items)
+    assert answers[0] == answers[1] != set()
 
 
 def test_an_unknown_filter_operator_is_refused() -> None:
