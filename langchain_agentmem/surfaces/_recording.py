@@ -62,17 +62,24 @@ def record(
 
 
 def new_messages(
-    messages: Sequence[AnyMessage], last: str | None, own_tools: set[str]
+    messages: Sequence[AnyMessage], last: str | None, own_tools: set[str], thread: str
 ) -> list[AnyMessage]:
     """Return the messages after the last remembered one, without what memory tools did.
 
+    A message without an id gets one from its place in the whole conversation and its text.
+
     Args:
-        messages: The conversation.
+        messages: The whole conversation.
         last: Id of the last remembered message.
         own_tools: Names of the memory tools: their calls and results are no news to the memory.
+        thread: Id of the conversation.
     """
+    messages = [
+        each if each.id else each.model_copy(update={"id": _claim(thread, position, each)})
+        for position, each in enumerate(messages)
+    ]
     ids = [each.id for each in messages]
-    start = ids.index(last) + 1 if last is not None and last in ids else 0
+    start = ids.index(last) + 1 if last in ids else 0
     dropped: set[str | None] = set()
     kept: list[AnyMessage] = []
     for message in messages[start:]:

@@ -29,7 +29,7 @@ from langchain_agentmem.rendering import render_line, render_memories
 from langchain_agentmem.retrieval import budget
 from langchain_agentmem.scopes import NamespaceTemplate
 from langchain_agentmem.steps.drivers import arun, run
-from langchain_agentmem.steps.effects import HasModel, Steps
+from langchain_agentmem.steps.effects import HasModel, Setting, Steps
 from langchain_agentmem.surfaces._fail_open import fail_open
 from langchain_agentmem.surfaces._recording import new_messages, record
 from langchain_agentmem.surfaces.tools import create_manage_memory_tool, create_search_memory_tool
@@ -303,7 +303,7 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _handed_over(self, state: Mapping[str, Any], env: Environment) -> Steps[int]:
         """Remember now, or let it be done in the background."""
-        messages = self._unrecorded(state)
+        messages = self._unrecorded(state, str((yield from Setting("thread_id", ""))))
         asks = self.memory.remember_asks and (yield from HasModel())
         if self._record == "sync" or (self._record == "auto" and not asks):
             return (yield from record(self.memory, messages))
@@ -318,10 +318,10 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
                 self._background = Background(self.memory, self._queue)
             return self._background
 
-    def _unrecorded(self, state: Mapping[str, Any]) -> list[AnyMessage]:
+    def _unrecorded(self, state: Mapping[str, Any], thread: str) -> list[AnyMessage]:
         last = (state.get("agentmem_recorded") or {}).get(self.name)
         own = {tool.name for tool in self.tools} | {MANAGE, SEARCH}
-        return new_messages(state["messages"], last, own)
+        return new_messages(state["messages"], last, own, thread)
 
     def _failing_open(self, what: str, steps: Steps[T]) -> Steps[T | None]:
         """Go on without the memory when it fails."""

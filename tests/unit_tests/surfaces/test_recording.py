@@ -10,10 +10,15 @@ from langchain_agentmem.surfaces._running_summary import StateSummary
 from tests.unit_tests.memories.conversations import facts_in, summarizer
 
 
+def texts(messages: list[AnyMessage]) -> list[str]:
+    """Return what messages say."""
+    return [each.text for each in messages]
+
+
 def test_a_message_without_an_id_is_new_in_the_first_turn() -> None:
     """A user's message without an id, as in deepagents, was taken for the last known one."""
     said: list[AnyMessage] = [HumanMessage("I am Ann."), AIMessage("Hello.", id="a")]
-    assert new_messages(said, None, set()) == said
+    assert texts(new_messages(said, None, set(), "t")) == ["I am Ann.", "Hello."]
 
 
 def test_what_comes_after_the_last_known_message_is_new() -> None:
@@ -23,8 +28,18 @@ def test_what_comes_after_the_last_known_message_is_new() -> None:
         AIMessage("Hello.", id="a"),
         HumanMessage("And you?"),
     ]
-    assert new_messages(said, "a", set()) == said[2:]
-    assert new_messages(said, "gone", set()) == said
+    assert texts(new_messages(said, "a", set(), "t")) == ["And you?"]
+    assert len(new_messages(said, "gone", set(), "t")) == 3
+
+
+def test_the_same_words_later_are_another_message() -> None:
+    """A message without an id is known by its place in the whole conversation: no turn is lost."""
+    said: list[AnyMessage] = [HumanMessage("yes"), AIMessage("ok", id="a"), HumanMessage("yes")]
+    first = new_messages(said[:2], None, set(), "t")
+    second = new_messages(said, "a", set(), "t")
+    assert first[0].id != second[0].id
+    assert new_messages(said, None, set(), "t")[0].id == first[0].id
+    assert new_messages(said, None, set(), "u")[0].id != first[0].id
 
 
 def test_a_summary_does_not_cover_every_message_without_an_id() -> None:
