@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from langchain_agentmem.cli import _search
+from langchain_agentmem.cli import _queue, _search
 from langchain_agentmem.cli._memory import (
     contents,
     hint_for_nothing,
@@ -42,12 +42,16 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
         parents=[common],
         help="show users, memories, the history of one, or why some are recalled",
         description="Without arguments: everybody there are memories of. With --user: the newest "
-        "memories. With a KEY: one memory and its history. With --why: how a recall came about.",
+        "memories. With a KEY: one memory and its history. With --why: how a recall came about. "
+        "With --queue: what waits to be consolidated, and what became of it.",
     )
     parser.add_argument("key", nargs="?", type=real_text, metavar="KEY", help="key of a memory")
     parser.add_argument("--why", type=real_text, metavar="QUERY", help="explain the recall of this")
     parser.add_argument(
         "--closed", action="store_true", help="list superseded and archived ones too"
+    )
+    parser.add_argument(
+        "--queue", action="store_true", help="show the queue of background consolidation"
     )
     _search.add_recall_options(parser)
     parser.set_defaults(run=run)
@@ -56,7 +60,10 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
 def run(args: argparse.Namespace, out: Output) -> int:
     """Show what the arguments ask for."""
     with opened(args) as memory:
-        if args.why:
+        if args.queue:
+            limit = _LISTED if args.limit is None else args.limit
+            _queue.show(memory, args.user, out, limit=limit)
+        elif args.why:
             found = recalled(memory, args.why, args)
             _search.show(found, out, query=args.why, user=owner(args), why=True)
         elif args.key:

@@ -1,0 +1,76 @@
+"""`agentmem inspect --queue`: what waits to be consolidated, what failed, and what was done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from langchain_agentmem.cli._output import visible
+from langchain_agentmem.items import to_timestamp
+from langchain_agentmem.scopes import unescape_label
+
+if TYPE_CHECKING:
+    from langchain_agentmem.cli._output import Output
+    from langchain_agentmem.consolidation.records import Record
+    from langchain_agentmem.memories.rag import RAGMemory
+
+_DONE = ("added", "updated", "superseded", "archived")
+
+
+def show(memory: RAGMemory, user: str | None, out: Output, *, limit: int) -> None:
+    """Show the records of the queue, those that failed first, then in the order they are due."""
+    from langchain_agentmem.consolidation import MemoryQueue
+
+    queue = MemoryQueue(memory.namespace, store=memory.store)
+    found = [each for each in queue.records() if user in (None, *_labels(each))]
+    found.sort(key=lambda each: each.state != "failed")
+    if out.as_json:
+        for each in found[:limit]:
+            out.json(**_row(each))
+        return
+    if not found:
+        out.note("The queue is empty; what was done is shown for a day.")
+        return
+    for each in found[:limit]:
+        out.say(_heading(each))
+        out.say(f"    {visible(_result(each))}")
+    stats = queue.stats()
+    counts = ", ".join(f"{stats[name]:.0f} {name}" for name in ("pending", "running", "failed"))
+    out.note(f"{counts}; the oldest waits for {stats['oldest_age']:.0f} s.")
+
+
+def _heading(record: Record) -> Text:
+    where = [*_labels(record), *([record.thread_id] if record.thread_id else [])]
+    head = Text(f"{record.state:9}", "bold")
+    head.append(visible(" / ".join(where)), "cyan")
+    head.append(f"  due {record.due_at:%Y-%m-%d %H:%M:%S} UTC  {record.id}", "dim")
+    return head
+
+
+def _labels(record: Record) -> list[str]:
+    return [unescape_label(label) for label in record.scope]
+
+
+def _result(record: Record) -> str:
+    if record.report is None:
+        tries = f", tried {record.attempts} times" if record.attempts else ""
+        return f"{len(record.messages)} messages{tries}: {record.error or 'waiting'}"
+    told = [f"{record.report[name]} {name}" for name in _DONE if record.report.get(name)]
+    rejected = len(record.report.get("rejected", []))
+    return ", ".join([*told, *([f"{rejected} rejected"] if rejected else [])]) or "nothing new"
+
+
+def _row(record: Record) -> dict[str, object]:
+    return {
+        "id": record.id,
+        "state": record.state,
+        "scope": list(record.scope),
+        "thread_id": record.thread_id,
+        "messages": len(record.messages),
+        "attempts": record.attempts,
+        "due_at": to_timestamp(record.due_at),
+        "first_submitted_at": to_timestamp(record.first_submitted_at),
+        "error": record.error,
+        "report": record.report,
+    }
