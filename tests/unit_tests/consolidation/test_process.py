@@ -1,8 +1,12 @@
 """What a process leaves behind, the next one finds."""
 
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import pytest
 
 from langchain_agentmem import FaissSqliteStore
 from langchain_agentmem.consolidation import (
@@ -14,7 +18,7 @@ from tests.unit_tests.consolidation.test_consolidation import HOME, create
 from tests.unit_tests.scripted import Scripted
 
 SCRIPT = """
-import sys
+import os, signal, sys, time
 from langchain_agentmem import FaissSqliteStore
 from langchain_agentmem.consolidation import (
     LocalConsolidator, MemoryQueue, create_consolidation_graph)
@@ -25,16 +29,26 @@ queue = MemoryQueue(store=store, after_seconds=60)
 worker = LocalConsolidator(queue, create_consolidation_graph(Mem0(store=store)))
 worker.start()
 queue.submit("hello", config={"configurable": {"user_id": "ann", "thread_id": "t1"}})
+if sys.argv[2] == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+print(time.time())
 """
 
 
-def test_a_script_ends_at_once_and_its_turn_waits_for_the_next_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["ended", "killed"])
+def test_a_script_ends_at_once_and_its_turn_waits_for_the_next_process(
+    tmp_path: Path, way: str
+) -> None:
     """No thread keeps it alive, and nothing that was submitted is lost (LangMem B14)."""
     path = tmp_path / "memory.sqlite"
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(path)], check=False, capture_output=True, timeout=25
+        [sys.executable, "-c", SCRIPT, str(path), way], check=False, capture_output=True, timeout=25
     )
-    assert done.returncode == 0, done.stderr.decode()
+    if way == "ended":
+        assert done.returncode == 0, done.stderr.decode()
+        assert time.time() - float(done.stdout) < 2
+    else:
+        assert done.returncode == -signal.SIGKILL
     with FaissSqliteStore(path, index=None) as store:
         queue = MemoryQueue(store=store)
         (record,) = queue.pending()
