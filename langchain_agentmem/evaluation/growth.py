@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_agentmem.evaluation.data import Turn
 from langchain_agentmem.evaluation.measures import percentile
-from langchain_agentmem.evaluation.meter import Budget, metered
+from langchain_agentmem.evaluation.meter import Budget, Usage, metered
 from langchain_agentmem.evaluation.simulation import (
     SimulatedChatModel,
     generated_question,
@@ -71,14 +71,17 @@ class _Growing:
         self.written += done
         return done, seconds
 
+    def _metered(self, count: int, batch: int) -> tuple[tuple[int, float], Usage]:
+        self.meter.take()
+        return self.write(count, batch), self.meter.take()
+
     def grow(self, size: int) -> dict[str, Any]:
         """Write until there are `size` turns, ask, and return the figures."""
         due = size - self.written
         last = min(_LAST, due)
-        self.write(due - last, _PAIR if self.spec.needs_model else _BULK)
-        self.meter.take()
-        done, seconds = self.write(last, _PAIR)
-        used = self.meter.take()
+        (done, seconds), used = self._metered(due - last, _PAIR if self.spec.needs_model else _BULK)
+        if self.timer() < self.deadline:
+            (done, seconds), used = self._metered(last, _PAIR)
         reads, tokens = self._read()
         return {
             "system": self.spec.name,

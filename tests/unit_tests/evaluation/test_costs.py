@@ -50,6 +50,8 @@ def test_growth_stops_at_its_limit_of_time() -> None:
     )
     assert found["stopped"]
     assert 0 < found["turns"] < 100
+    assert found["write_ms"] > 0
+    assert found["write_calls"] > 0
 
 
 def test_generated_turns_are_the_same_for_a_seed() -> None:
