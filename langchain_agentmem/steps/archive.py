@@ -311,7 +311,7 @@ def _operation(
     )
     if stored is None:
         return replace(op, event="ADD", after=_item(message, next(numbers), now), reason=None)
-    if stored.item.status != "active":
+    if stored.item.status != "active" or _is_unchanged(message, stored):
         return op
     item = _item(message, number_in(stored), stored.observed_at or now)
     if message_of(stored) == message_of(replace(stored, item=item)):
@@ -320,11 +320,22 @@ def _operation(
     return replace(op, event="UPDATE", after=item, reason=None)
 
 
-def _item(message: AnyMessage, number: int, now: datetime) -> MemoryItem:
-    value = message_to_json(message)
-    text = said(message)
+def _is_unchanged(message: AnyMessage, stored: StoredMemory) -> bool:
+    """Tell, without making an item, whether a message is word for word the archived one."""
+    value, text = _value(message)
+    return bool(text == stored.text and stored.metadata[_OWN]["message"] == value)
+
+
+def _value(message: AnyMessage) -> tuple[dict[str, Any], str]:
+    """Return a message as JSON, its text left out where that is what it says; and what it says."""
+    value, text = message_to_json(message), said(message)
     if message.content == text:
         del value["data"]["content"]
+    return value, text
+
+
+def _item(message: AnyMessage, number: int, now: datetime) -> MemoryItem:
+    value, text = _value(message)
     own: dict[str, Any] = {"number": number, "role": message.type, "message": value}
     at = time_of(message) or now
     speaker = speaker_of(message)

@@ -7,9 +7,15 @@ is archived and stays searchable, also after the agent's own state is gone.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
-from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import (
+    AgentMiddleware,
+    AgentState,
+    ModelRequest,
+    ModelResponse,
+    PrivateStateAttr,
+)
 from langchain_core.messages import AnyMessage, ToolMessage
 
 from langchain_agentmem.messages import last_human_text, text_of
@@ -17,6 +23,7 @@ from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Emit, Steps
 from langchain_agentmem.steps.environment import Environment
 from langchain_agentmem.surfaces._fail_open import fail_open
+from langchain_agentmem.windows import leading_system
 
 if TYPE_CHECKING:
     from langgraph.prebuilt.tool_node import ToolCallRequest
@@ -25,6 +32,20 @@ if TYPE_CHECKING:
 
     from langchain_agentmem.memories.reading import Reading, SlidingWindowReader
     from langchain_agentmem.memories.short_term_base import ShortTermMemory
+
+
+def _merged(old: dict[str, str] | None, new: dict[str, str] | None) -> dict[str, str]:
+    return {**(old or {}), **(new or {})}
+
+
+class ShortTermState(AgentState[Any]):
+    """What `ShortTermMiddleware` adds to an agent's state; private to it.
+
+    Attributes:
+        agentmem_archived: Id of the last message that was archived, by middleware name.
+    """
+
+    agentmem_archived: NotRequired[Annotated[dict[str, str], _merged, PrivateStateAttr]]
 
 
 class ShortTermMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -46,6 +67,8 @@ class ShortTermMiddleware(AgentMiddleware[Any, Any, Any]):
         agent = create_agent(model, tools, middleware=[ShortTermMiddleware(memory)], store=store)
         ```
     """
+
+    state_schema = ShortTermState
 
     def __init__(
         self,
@@ -97,11 +120,25 @@ class ShortTermMiddleware(AgentMiddleware[Any, Any, Any]):
         return await handler(await arun(self._shown(request), self.memory.environment()))
 
     def _remember(self, state: Mapping[str, Any]) -> Steps[dict[str, Any] | None]:
-        steps = self.memory.remember_flow().drive({"messages": state["messages"]})
-        done = yield from self._guarded("record", steps)
-        if done is None or not self.memory.rewrites:
+        if not state["messages"]:
             return None
-        return {"messages": done["messages"]}
+        steps = self.memory.remember_flow().drive({"messages": self._new(state)})
+        done = yield from self._guarded("record", steps)
+        if done is None:
+            return None
+        if self.memory.rewrites:
+            return {"messages": done["messages"]}
+        return {"agentmem_archived": {self.name: str(state["messages"][-1].id)}}
+
+    def _new(self, state: Mapping[str, Any]) -> list[AnyMessage]:
+        """Return what is not archived yet; where the state is bounded, all of it."""
+        messages: list[AnyMessage] = list(state["messages"])
+        last = (state.get("agentmem_archived") or {}).get(self.name)
+        ids = [each.id for each in messages]
+        if last not in ids or self.memory.rewrites:
+            return messages
+        system, said = leading_system(messages)
+        return [*system, *said[max(ids.index(last) + 1 - len(system), 0) :]]
 
     def _shown(self, request: ModelRequest[Any]) -> Steps[ModelRequest[Any]]:
         system: Sequence[AnyMessage] = [request.system_message] if request.system_message else []

@@ -133,6 +133,32 @@ def test_tool_results_of_the_open_turn_are_shown(invoke: Any) -> None:  # noqa: 
     assert [each.type for each in model.requests[1].messages] == ["human", "ai", "tool"]
 
 
+def test_a_long_conversation_costs_no_more_than_a_short_one(invoke: Any) -> None:  # noqa: ANN401 - see above
+    """Only what is new is read and written, not the whole state at every call of the model."""
+    store = Counting()
+    agent = agent_of(answering(), WindowMemory(k=2), store=store)
+    invoke(agent, [*conversation(100, words=1), HumanMessage("q", id="q")])
+    store.ops = 0
+    invoke(agent, [HumanMessage("and now?", id="q2")])
+    assert store.ops < 200
+    assert len(store.search(ARCHIVE, limit=1000)) == 204
+
+
+class Counting(InMemoryStore):
+    """A store that counts what it is asked for."""
+
+    ops = 0
+
+    def batch(self, ops: Any) -> Any:  # noqa: ANN401 - LangGraph's signature
+        """Count and do."""
+        self.ops += len(ops := list(ops))
+        return super().batch(ops)
+
+    async def abatch(self, ops: Any) -> Any:  # noqa: ANN401 - LangGraph's signature
+        """Count and do."""
+        return self.batch(ops)
+
+
 class Broken(InMemoryStore):
     """A store that fails."""
 
