@@ -131,9 +131,12 @@ class Evolution(Proposal):
 
 
 class AMemState(WriteState, total=False):
-    """State of the remember graph: one turn after another becomes a note."""
+    """State of the remember graph: one turn after another becomes a note.
 
-    position: Annotated[int, UntrackedValue]
+    `position` is saved, so that a run that was interrupted goes on with the turn it was at.
+    """
+
+    position: int
     key: Annotated[str, UntrackedValue]
     note: Annotated[Any, UntrackedValue]
     neighbours: Annotated[list[Any], UntrackedValue]
@@ -175,16 +178,19 @@ class AMem(WrittenMemory):
             Step("persist", self._persist, _next_turn, again),
         )
 
+    def _listen(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+        """Begin with the first turn."""
+        return {**(yield from super()._listen(state)), "position": 0}
+
     def _construct(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Make the note: content, time, keywords, tags, context (section 3.1)."""
         params: AMemParameters = yield from self.settings()
-        position = state.get("position", 0)
-        turn = turns_of(state["turns"])[position]
-        begun = {"position": position + 1, "neighbours": [], "operations": [], "note": None}
+        turn = turns_of(state["turns"])[state["position"]]
+        begun: dict[str, Any] = {"neighbours": [], "operations": [], "note": None}
         key, known = yield from self._key(turn, params)
         if known is not None:
             done = [*state["memory_operations"], known.to_dict()]
-            return {**begun, "memory_operations": done}
+            return {**begun, "memory_operations": done, "position": state["position"] + 1}
         language = yield from extraction.language_rule()
         decision: Decision[Description] = yield from extraction.decide(
             Description,
@@ -341,7 +347,10 @@ class AMem(WrittenMemory):
                 yield from Emit("operation_rejected", {"why": "it was changed meanwhile"})
             else:
                 done = [op.to_dict() for op in (*applied, *refused)]
-                return {"memory_operations": [*state["memory_operations"], *done]}
+                return {
+                    "memory_operations": [*state["memory_operations"], *done],
+                    "position": state["position"] + 1,
+                }
 
     # --- recall ------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ Both come from the same steps, so what a person sees as nodes in Studio is exact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
@@ -29,6 +29,7 @@ EnvironmentOf = Callable[["RunnableConfig"], "Environment"]
 
 END: Final = "__end__"
 _BEGUN: Final = "begun"
+_GIVEN: Final = "given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +71,20 @@ class Flow:
         """Run the steps one after another and return the final state."""
         return {**state, **(yield from self._until(END, state))}
 
-    def _until(self, last: str, state: State) -> Steps[Update]:
-        """Run the steps before one of them and return what they left, all of them for `END`."""
+    def _until(self, last: str, state: State, *, saved: bool = False) -> Steps[Update]:
+        """Run the steps before one of them and return what they left, all of them for `END`.
+
+        Args:
+            last: The step to stop before.
+            state: The state they begin with.
+            saved: Whether that state was read from a checkpoint: then its values win.
+        """
         update: Update = {}
         name = self.steps[0].name
         while name not in (END, last):
             step = self._by_name[name]
-            update.update((yield from step.run({**state, **update})))
+            left = yield from step.run({**state, **update})
+            update.update({key: left[key] for key in left if not (saved and key in state)})
             name = self._after(step, {**state, **update})
         return update
 
@@ -107,14 +115,17 @@ class Flow:
 
         hints = get_type_hints(self.state, include_extras=True)
         builder: StateGraph[Any, Any, Any, Any] = StateGraph(
-            _with_mark(hints),
+            _with_marks(hints),
             context_schema=context_schema,
             input_schema=input_schema,
             output_schema=output_schema,
         )
         counts = "usage" in hints
+        untracked = [key for key, hint in hints.items() if _is_untracked(hint)]
         for step in self.steps:
-            builder.add_node(step.name, as_node(self._marked(step), environment, counts=counts))
+            builder.add_node(
+                step.name, as_node(self._marked(step, untracked), environment, counts=counts)
+            )
             if step.route is None:
                 builder.add_edge(step.name, self._after(step, {}))
             else:
@@ -124,26 +135,44 @@ class Flow:
         builder.set_entry_point(self.steps[0].name)
         return FlowGraph.of(builder.compile(name=name))
 
-    def _marked(self, step: Step) -> StepFunction:
+    def _marked(self, step: Step, untracked: Sequence[str]) -> StepFunction:
         """Return a step that first makes up for what an interrupt has lost.
 
-        The mark is untracked as all that is passed on; so a state without it was read from a
-        checkpoint.
+        Args:
+            step: The step.
+            untracked: Keys of the state that no checkpoint holds.
         """
 
         def marked(state: State) -> Steps[Update]:
             update: Update = {}
-            if _BEGUN not in state:
-                update = {**(yield from self._until(step.name, state)), _BEGUN: True}
+            if step is self.steps[0]:
+                given = {key: state[key] for key in untracked if key in state}
+                update = {_BEGUN: True, _GIVEN: given}
+            elif _BEGUN not in state:
+                update = yield from self._made_up_for(step, state)
             return {**update, **(yield from step.run({**state, **update}))}
 
         marked.__name__ = step.name
         return marked
 
+    def _made_up_for(self, step: Step, state: State) -> Steps[Update]:
+        """Work out again what the steps before one left, from the input and what is saved."""
+        given = {key: value for key, value in state[_GIVEN].items() if key not in state}
+        lost = yield from self._until(step.name, {**given, **state}, saved=True)
+        return {**given, **lost, _BEGUN: True}
 
-def _with_mark(hints: Mapping[str, Any]) -> type:
-    """Return a state schema with a key that tells whether the first step has run."""
-    keys = {**hints, _BEGUN: Annotated[bool, UntrackedValue]}
+
+def _is_untracked(hint: Any) -> bool:  # noqa: ANN401 - any annotation
+    return getattr(hint, "__metadata__", (None,))[-1] is UntrackedValue
+
+
+def _with_marks(hints: Mapping[str, Any]) -> type:
+    """Return a state schema with two more keys.
+
+    `begun` is untracked as all that steps pass on: a state without it was read from a checkpoint.
+    `given` is what the run was given, for then.
+    """
+    keys = {**hints, _BEGUN: Annotated[bool, UntrackedValue], _GIVEN: dict[str, Any]}
     made: type = TypedDict("State", keys, total=False)  # type: ignore[misc]  # made at runtime
     return made
 

@@ -127,3 +127,57 @@ def test_interrupt_between_two_steps_loses_nothing(*, is_async: bool) -> None:
     assert own.get_state(config).next == ("use",)
     assert run(None)["answer"] == "a treasure"
     assert unsteady.calls == ["use", "find", "find", "use"]
+
+
+class Counting(TypedDict, total=False):
+    """What is asked and what was seen is not tracked, how far the run is is."""
+
+    query: Annotated[str, UntrackedValue]
+    seen: Annotated[str, UntrackedValue]
+    count: int
+    answers: list[str]
+
+
+def _counting() -> Any:  # noqa: ANN401 - a compiled graph
+    """Return a graph that looks and answers three times."""
+
+    def begin(_: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+        yield from ()
+        return {"count": 0, "answers": []}
+
+    def look(state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+        yield from ()
+        return {"seen": f"{state['query']} {state['count']}"}
+
+    def answer(state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+        yield from ()
+        return {"answers": [*state["answers"], state["seen"]], "count": state["count"] + 1}
+
+    flow = Flow(
+        Step("begin", begin),
+        Step("look", look),
+        Step("answer", answer, lambda s: "look" if s["count"] < 3 else END, ("look", END)),
+        state=Counting,
+    )
+    return flow.graph(
+        name="counting",
+        input_schema=Counting,
+        output_schema=Counting,
+        context_schema=Counting,
+        environment=lambda _: Environment(),
+    )
+
+
+@pytest.mark.parametrize("step", ["look", "answer"])
+def test_interrupts_in_a_loop_repeat_nothing_and_keep_the_question(step: str) -> None:
+    """Stopped before every turn of a loop, a run does each turn once, with what it was given."""
+    graph = _counting().copy({"checkpointer": InMemorySaver()})
+    config: RunnableConfig = {"configurable": {"thread_id": "t"}}
+    for question in ("why", "how"):
+        state = graph.invoke({"query": question}, config, interrupt_before=[step])
+        stops = 0
+        while graph.get_state(config).next:
+            state = graph.invoke(None, config, interrupt_before=[step])
+            stops += 1
+        assert stops == 3
+        assert state["answers"] == [f"{question} 0", f"{question} 1", f"{question} 2"]
