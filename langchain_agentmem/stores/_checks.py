@@ -69,11 +69,12 @@ def _units(connection: sqlite3.Connection) -> Iterator[str]:
     wrong: Counter[str] = Counter()
     words: Counter[str] = Counter()
     rows = connection.execute(
-        "SELECT i.id, CAST(i.value AS BLOB), i.fields, n.path, i.key, n.scope FROM items i "
+        "SELECT i.id, CAST(i.value AS BLOB), i.fields, n.path, i.key, i.checksum, n.scope "
+        "FROM items i "
         "JOIN namespaces n ON n.id = i.namespace_id"
     )
-    for item, text, fields, path, key, scope in rows:
-        value = load(text, path, key)
+    for item, text, fields, path, key, expected, scope in rows:
+        value = load(text, path, key, expected)
         stored = connection.execute(
             "SELECT digest, vector, terms FROM units WHERE id >= ? AND id < ? ORDER BY id",
             (item << UNIT_BITS, (item + 1) << UNIT_BITS),

@@ -271,12 +271,12 @@ def _paths(connection: sqlite3.Connection, places: Sequence[int]) -> list[str]:
 def read_values(connection: sqlite3.Connection, items: Iterable[int]) -> dict[int, Any]:
     """Return the values of items by id, without those that cannot be read."""
     sql = (
-        "SELECT i.id, CAST(i.value AS BLOB), n.path, i.key FROM items i "
+        "SELECT i.id, CAST(i.value AS BLOB), n.path, i.key, i.checksum FROM items i "
         "JOIN namespaces n ON n.id = i.namespace_id "
         "WHERE i.id IN (SELECT value FROM json_each(?))"
     )
     rows = connection.execute(sql, (id_list(items),))
-    found = ((item, load(text, path, key)) for item, text, path, key in rows)
+    found = ((item, load(text, path, key, check)) for item, text, path, key, check in rows)
     return {item: value for item, value in found if value is not None}
 
 

@@ -105,14 +105,14 @@ def _read_file(store: FaissSqliteStore) -> Iterator[Sequence[Record]]:
 def _file_record(store: FaissSqliteStore, item: int) -> Iterator[Record]:
     row = store.conn.execute(
         "SELECT n.path, i.key, CAST(i.value AS BLOB), i.fields, i.created_at, i.updated_at, "
-        "i.ttl_minutes, i.expires_at FROM items i JOIN namespaces n ON n.id = i.namespace_id "
-        "WHERE i.id = ?",
+        "i.ttl_minutes, i.expires_at, i.checksum FROM items i "
+        "JOIN namespaces n ON n.id = i.namespace_id WHERE i.id = ?",
         (item,),
     ).fetchone()
     if row is None:
         return
-    path, key, text, fields, created, updated, ttl, expires = row
-    value = load(text, path, key)
+    path, key, text, fields, created, updated, ttl, expires, expected = row
+    value = load(text, path, key, expected)
     if value is None:
         return
     index: Index = None if fields is None else json.loads(fields)

@@ -16,9 +16,10 @@ from langchain_agentmem.errors import (
     SchemaVersionError,
     StorageError,
 )
+from langchain_agentmem.stores._migrations import migrate
 from langchain_agentmem.stores._namespaces import is_unicode
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 APPLICATION_ID: Final = 0x41474D31  # "AGM1"
 UNIT_BITS: Final = 20
 """A unit (one indexed text) is numbered `item << UNIT_BITS | n`: no index from item to units."""
@@ -41,6 +42,7 @@ CREATE TABLE items(
     change INTEGER NOT NULL,
     ttl_minutes REAL,
     expires_at INTEGER,
+    checksum INTEGER,
     UNIQUE(namespace_id, key)
 );
 CREATE INDEX items_newest ON items(namespace_id, updated_at, seq, expires_at);
@@ -300,6 +302,12 @@ class Database:
         """Look before touching: a file that is not ours, or newer, stays as it is."""
         version = _version(connection, self.path)
         if self.read_only:
+            if 0 < version < SCHEMA_VERSION:
+                msg = (
+                    f"{self.path} has schema version {version} and must be taken over to "
+                    f"{SCHEMA_VERSION}; open it once where it can be written."
+                )
+                raise SchemaVersionError(msg)
             return
         if version == 0 and not self.in_memory:
             connection.execute("PRAGMA auto_vacuum = NONE")
@@ -309,6 +317,9 @@ class Database:
         if version == 0:
             self.patiently(connection, "BEGIN IMMEDIATE")
             _create(connection)
+        elif version < SCHEMA_VERSION:
+            self.patiently(connection, "BEGIN IMMEDIATE")
+            migrate(connection, SCHEMA_VERSION)
         connection.execute("PRAGMA busy_timeout = 0")  # from here on, `patiently` waits
 
 

@@ -28,7 +28,8 @@ from langchain_agentmem.stores._segments import Segment, unit_numbers
 from langchain_agentmem.stores._values import from_micros, load
 
 _FIELDS: Final = (
-    "i.id, n.path, i.key, CAST(i.value AS BLOB), i.created_at, i.updated_at, i.ttl_minutes"
+    "i.id, n.path, i.key, CAST(i.value AS BLOB), i.created_at, i.updated_at, i.ttl_minutes, "
+    "i.checksum"
 )
 _FROM: Final = "FROM namespaces n JOIN items i ON i.namespace_id = n.id"
 _BY_IDS: Final = f"SELECT {_FIELDS} {_FROM} WHERE i.id IN (SELECT value FROM json_each(?))"  # noqa: S608
@@ -374,8 +375,8 @@ def _hit(
     row: Sequence[Any], total: float | None = None, parts: Mapping[str, float] | None = None
 ) -> Hit | None:
     """Return a row as a hit; None if its value cannot be read."""
-    identity, path, key, text, created, updated, ttl = row
-    value = load(text, path, key)
+    identity, path, key, text, created, updated, ttl, expected = row
+    value = load(text, path, key, expected)
     if value is None:
         return None
     item = ScoredItem(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
+from zlib import crc32
 
 import orjson
 
@@ -91,7 +92,12 @@ def dump(value: object) -> str:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict)
 
 
-def load(text: bytes, path: str, key: str) -> dict[str, Any] | None:
+def checksum(key: str, text: bytes) -> int:
+    """Return a checksum of a key and its value's JSON text."""
+    return crc32(text, crc32(key.encode()))
+
+
+def load(text: bytes, path: str, key: str, expected: int | None) -> dict[str, Any] | None:
     """Read a value that `dump` wrote; integers of any size stay exact.
 
     A row that something else has damaged must not hide the others of its scope, so it reads as
@@ -100,17 +106,18 @@ def load(text: bytes, path: str, key: str) -> dict[str, Any] | None:
     Args:
         text: The value's column, as bytes: SQLite itself fails on text that is no UTF-8.
         path: The encoded namespace, for the warning.
-        key: The key, for the warning.
+        key: The key.
+        expected: The row's checksum; None if it has none.
 
     Returns:
-        The value; None if it cannot be read.
+        The value; None if it cannot be read, or is not the one that was written.
     """
     try:
         may_be_big = _MAY_BE_BIG in text.translate(_DIGITS_TO_ZERO)
         value = json.loads(text) if may_be_big else orjson.loads(text)
     except ValueError:
         value = None
-    if isinstance(value, dict):
+    if isinstance(value, dict) and expected in (None, checksum(key, text)):
         return value
     logger.warning(
         "The value of %r in %r cannot be read, so it is left out; restore it from a backup, put it "

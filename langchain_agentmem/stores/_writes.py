@@ -11,7 +11,7 @@ from langchain_agentmem.stores._groups import Transaction
 from langchain_agentmem.stores._indexing import IndexSettings, Put, Unit, extract
 from langchain_agentmem.stores._namespaces import ancestors, bounds, encode
 from langchain_agentmem.stores._schema import UNIT_BITS
-from langchain_agentmem.stores._values import load, version_of
+from langchain_agentmem.stores._values import checksum, load, version_of
 from langchain_agentmem.stores._words import entry
 
 logger = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class _NewRows:
 
     def write(self, connection: sqlite3.Connection) -> None:
         connection.executemany(
-            "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self.items
+            "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self.items
         )
         connection.executemany("INSERT INTO units VALUES (?, ?, ?, ?)", self.units)
         connection.executemany("INSERT INTO words(rowid, terms) VALUES (?, ?)", self.words)
@@ -110,20 +110,24 @@ def _write(
     change = transaction.next_change()
     namespace, scope = place
     expires = None if put.ttl is None else now + max(1, round(put.ttl * MINUTE))
+    check = checksum(put.key, (put.value or "").encode())
     if found is None:
         item = change
         rows.items.append(
             (
                 *(item, namespace, put.key, put.value, put.fields, now, now),
-                *(change, change, put.ttl, expires),
+                *(change, change, put.ttl, expires, check),
             )
         )
     else:
         item = found[0]
         transaction.connection.execute(
             "UPDATE items SET value = ?, fields = ?, updated_at = ?, seq = ?, change = ?, "
-            "ttl_minutes = ?, expires_at = ? WHERE id = ?",
-            (put.value, put.fields, max(now, found[1]), change, change, put.ttl, expires, item),
+            "ttl_minutes = ?, expires_at = ?, checksum = ? WHERE id = ?",
+            (
+                *(put.value, put.fields, max(now, found[1]), change, change),
+                *(put.ttl, expires, check, item),
+            ),
         )
     if found is None or _clear_units(transaction.connection, item, scope, put.units):
         _add_units(rows, item, scope, put.units)
@@ -257,11 +261,11 @@ def check_versions(connection: sqlite3.Connection, expected: Expected, now: int)
     conflicts: dict[tuple[tuple[str, ...], str], tuple[int | None, int | None]] = {}
     for (namespace, key), version in expected.items():
         row = connection.execute(
-            f"SELECT CAST(i.value AS BLOB) {_BY_KEY} "
+            f"SELECT CAST(i.value AS BLOB), i.checksum {_BY_KEY} "
             "AND (i.expires_at IS NULL OR i.expires_at > ?)",
             (encode(namespace), key, now),
         ).fetchone()
-        value = None if row is None else load(row[0], encode(namespace), key)
+        value = None if row is None else load(row[0], encode(namespace), key, row[1])
         found = None if value is None else version_of(value)
         if found != version:
             conflicts[tuple(namespace), key] = (version, found)
@@ -295,13 +299,14 @@ def read_all_units(
     Items whose value cannot be read are left out, and counted in a warning.
     """
     rows = connection.execute(
-        "SELECT i.id, n.scope, CAST(i.value AS BLOB), i.fields, n.path, i.key FROM items i "
+        "SELECT i.id, n.scope, CAST(i.value AS BLOB), i.fields, n.path, i.key, i.checksum "
+        "FROM items i "
         "JOIN namespaces n ON n.id = i.namespace_id"
     )
     found: list[tuple[int, str, list[Unit]]] = []
     unread = 0
-    for item, scope, text, fields, path, key in rows:
-        value = load(text, path, key)
+    for item, scope, text, fields, path, key, expected in rows:
+        value = load(text, path, key, expected)
         if value is None:
             unread += 1
             continue

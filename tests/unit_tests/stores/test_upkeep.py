@@ -8,6 +8,7 @@ import pytest
 
 from langchain_agentmem.errors import ConfigurationError, StorageError
 from langchain_agentmem.stores import FaissSqliteStore
+from langchain_agentmem.stores._schema import SCHEMA_VERSION
 from tests.unit_tests.stores.conftest import Client, Clock, Open
 
 SECRET = "xylophonquark"  # noqa: S105 - a word to look for
@@ -108,7 +109,7 @@ def test_statistics_count_what_there_is(client: Client, clock: Clock) -> None:
     assert (found.items, found.expired, found.namespaces) == (7, 1, 3)
     assert (found.texts, found.vectors) == (6, 6)
     assert min(found.file_bytes, found.log_bytes, found.memory_bytes) > 0
-    assert (found.schema_version, found.index["fields"]) == (1, ["text"])
+    assert (found.schema_version, found.index["fields"]) == (SCHEMA_VERSION, ["text"])
 
 
 def test_statistics_of_a_store_without_index(open_store: Open) -> None:
@@ -122,7 +123,9 @@ DAMAGES = {
     "one word too many": "INSERT INTO words(rowid, terms) VALUES (1, 'ghost')",
     "vector lost": "UPDATE units SET vector = NULL WHERE id = (SELECT min(id) FROM units)",
     "vector cut": "UPDATE units SET vector = x'00' WHERE id = (SELECT min(id) FROM units)",
-    "text of another": "UPDATE items SET value = replace(value, 'number2', 'number8')",
+    "text of another": (
+        "UPDATE items SET value = replace(value, 'number2', 'number8'), checksum = NULL"
+    ),
     "terms changed": "UPDATE units SET terms = replace(terms, 'number2', 'number8')",
     "units lost": "DELETE FROM units",
     "units of nobody": "INSERT INTO units VALUES (9 << 40, x'00', NULL, '')",
