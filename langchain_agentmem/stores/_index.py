@@ -17,7 +17,7 @@ from langchain_agentmem.stores import _vectors
 from langchain_agentmem.stores._filters import Filter
 from langchain_agentmem.stores._indexing import IndexSettings
 from langchain_agentmem.stores._namespaces import scope_condition
-from langchain_agentmem.stores._schema import UNIT_BITS
+from langchain_agentmem.stores._schema import UNIT_BITS, contradiction
 from langchain_agentmem.stores._segments import (
     NEVER,
     Row,
@@ -118,6 +118,8 @@ class MemoryIndex:
         documents: list[Sequence[str]] = [()] * segment.size
         alive = np.flatnonzero(segment.alive[: segment.size])
         units = unit_numbers(segment.items[alive])
+        if not terms.keys() >= set(units.tolist()):
+            raise contradiction()
         for row, unit in zip(alive.tolist(), units.tolist(), strict=True):
             documents[row] = terms[unit].split()
         index = LexicalIndex()

@@ -397,6 +397,14 @@ def _forget_namespaces(connection: sqlite3.Connection) -> None:
     )
 
 
+def contradiction() -> CorruptStoreError:
+    """Return the error of a file whose tables do not agree, as after damage from outside."""
+    return CorruptStoreError(
+        "The file's items and its index contradict each other; run 'agentmem doctor', which says "
+        "what is damaged and with --repair makes the index anew."
+    )
+
+
 def translate(error: sqlite3.Error, path: str, timeout: float) -> StorageError:
     """Return the error of this package that says what an SQLite error means."""
     text = str(error)

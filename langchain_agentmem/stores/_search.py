@@ -24,6 +24,7 @@ from langchain_agentmem.stores._namespaces import (
     scope_condition,
 )
 from langchain_agentmem.stores._ops import ScoredItem, StoreSearchOp
+from langchain_agentmem.stores._schema import contradiction
 from langchain_agentmem.stores._segments import Segment, unit_numbers
 from langchain_agentmem.stores._values import from_micros, load
 
@@ -206,7 +207,10 @@ def _rows(connection: sqlite3.Connection, items: Sequence[int]) -> dict[int, Seq
         found = connection.execute(_BY_FEW_IDS[len(items)], items)
     else:
         found = connection.execute(_BY_IDS, (id_list(items),))
-    return {row[0]: row for row in found}
+    rows = {row[0]: row for row in found}
+    if len(rows) < len(items):
+        raise contradiction()
+    return rows
 
 
 def _hits(connection: sqlite3.Connection, items: Sequence[int]) -> Iterator[Hit]:

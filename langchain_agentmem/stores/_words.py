@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from langchain_agentmem.retrieval.lexical import bm25, idf
+from langchain_agentmem.stores._schema import contradiction
 
 _REPEATED: Final = "_r"  # no term has an underscore, and scope words go on in digits
 _ENCODED: Final = "_u"
@@ -135,4 +136,6 @@ def _frequencies(connection: sqlite3.Connection, units: Sequence[int], term: str
             (f"[{wanted}]",),
         )
         counted.update((unit, text.split().count(term)) for unit, text in rows)
+    if len(counted) < len(units):
+        raise contradiction()
     return [counted[unit] for unit in units]
