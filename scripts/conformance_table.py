@@ -1,8 +1,9 @@
 """Write docs/conformance.md: which store does what, from a run of the conformance kit.
 
 Run from the repository: `python scripts/conformance_table.py`, with a Python whose `sqlite3` loads
-extensions (Debian's own does), or the vectors of LangGraph's SQLite stores are left out. It runs the kit over our store,
-LangGraph's stores and a PostgreSQL server from a pip package, and turns the results into a table.
+extensions (Debian's own does), or the vectors of LangGraph's SQLite stores are left out. It runs
+the kit over our store, LangGraph's stores and a PostgreSQL server from a pip package, and turns the
+results into a table.
 """
 
 from __future__ import annotations
