@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
 
@@ -28,6 +30,8 @@ GRAPHS: dict[str, str] = {name: each["path"] for name, each in CONFIG["graphs"].
 MODULES = sorted(file.stem for file in (ROOT / "graphs").glob("*.py"))
 GIVEN = {"prompt_optimizer": "trajectories", "forget": "keys"}
 SCOPELESS = {"sliding_window"}
+RECALLED = {"memories", "memory_context"}
+"""What the agent need not repeat after a breakpoint; it is in no checkpoint."""
 DEFAULTS: dict[str, Parameters] = {
     "agent": RAGMemory.Parameters(),
     "consolidate": Mem0.Parameters(),
@@ -151,6 +155,31 @@ def test_graph_runs_in_a_graph_that_shares_only_messages(name: str, graph: Any) 
         {"messages": [("user", "I play chess.")]}, {"configurable": {"user_id": "ann"}}
     )
     assert done["messages"][0].text == "I play chess."
+
+
+def test_a_run_goes_on_from_a_breakpoint_before_any_step(name: str, graph: Any) -> None:  # noqa: ANN401 - a compiled graph
+    """Whichever step a run is stopped before, it goes on to its end and gives what it would."""
+    said: dict[str, Any] = {
+        "messages": [{"role": "user", "content": "Why?", "id": "1"}],
+        "trajectories": [[("user", f"Why {number}?")] for number in range(3)],
+        "document": "Rex is a dog.",
+        "question": "Who is Rex?",
+        "everything": True,
+    }
+    given = {key: said[key] for key in graph.get_input_jsonschema()["properties"] if key in said}
+
+    def end(*before: str) -> dict[str, Any]:
+        own = graph.copy({"store": InMemoryStore(), "checkpointer": InMemorySaver()})
+        config: RunnableConfig = {"configurable": {"user_id": "ann", "thread_id": "t"}}
+        state = own.invoke(given, config, interrupt_before=before)
+        if own.get_state(config).next:
+            state = own.invoke(None, config)
+        assert own.get_state(config).next == ()
+        return dict(state)
+
+    whole = set(end()) - (RECALLED if name == "agent" else set())
+    for step in graph.nodes:
+        assert whole <= set(end(step)), step
 
 
 def test_no_code_for_studio_brings_its_own_store_or_checkpointer() -> None:
