@@ -36,7 +36,6 @@ from langchain_agentmem.steps import journal
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Call, Ref, Resolve, Settings, Steps
 from langchain_agentmem.steps.environment import (
-    DRY_RUN,
     Clock,
     Environment,
     Ledger,
@@ -472,7 +471,6 @@ class Memory(ABC):
             clock=self.clock,
             rng=self.rng,
             emitter=getattr(runtime, "stream_writer", None),
-            dry_run=bool(scope.resolve(DRY_RUN, default=False)),
         )
 
 

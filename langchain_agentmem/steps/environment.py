@@ -169,7 +169,6 @@ class Environment:
         clock: Gives the present time.
         rng: Gives randomness.
         emitter: Takes events; the graph's stream writer inside of a run.
-        dry_run: Whether writes are left out.
         ledger: Counts the calls.
     """
 
@@ -180,7 +179,6 @@ class Environment:
     clock: Clock = utc_now
     rng: random.Random = field(default_factory=random.Random)
     emitter: Emitter | None = None
-    dry_run: bool = False
     ledger: Ledger = field(default_factory=Ledger)
 
     @classmethod
@@ -221,8 +219,9 @@ class Environment:
         return ListNamespacesOp(match_conditions=conditions, limit=limit, offset=offset)
 
     def keeps_back(self, ops: Sequence[Op]) -> bool:
-        """Tell whether operations write something although this is a dry run."""
-        return self.dry_run and any(isinstance(op, PutOp) for op in ops)
+        """Tell whether operations write something although the call is a dry run."""
+        writes = any(isinstance(op, PutOp) for op in ops)
+        return writes and bool(self.scope.resolve(DRY_RUN, default=False))
 
     def put_op(self, put: Put, now: datetime) -> PutOp:
         """Return the store operation for a put.

@@ -1,6 +1,7 @@
 """A graph that takes its work from a queue; dry runs; cancelling; workers that die."""
 
 import asyncio
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,14 +14,15 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 
+from langchain_agentmem import create_manage_memory_tool
 from langchain_agentmem.consolidation import (
     LocalConsolidator,
     MemoryQueue,
     Record,
     create_consolidation_graph,
 )
-from langchain_agentmem.errors import MemoryNotFoundError
-from langchain_agentmem.memories import AMem, LangMem, Mem0
+from langchain_agentmem.errors import ConfigurationError, MemoryNotFoundError
+from langchain_agentmem.memories import AMem, LangMem, Mem0, langmem_extractor
 from langchain_agentmem.memories.written import WrittenMemory
 from langchain_agentmem.steps.drivers import run
 from tests.unit_tests.floor import everything
@@ -299,3 +301,36 @@ async def test_closing_does_not_wait_for_ever_and_loses_nothing(make: Callable[.
         worker.close(drain=True, timeout=0.2)
     assert time.monotonic() - started < 3
     assert [each.state for each in desk.queue.records()] == ["running"]
+
+
+async def test_without_langmem_the_default_extractor_works(
+    make: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only its own extractor needs the package, and says how to get it."""
+    monkeypatch.setitem(sys.modules, "langmem", None)
+    monkeypatch.setattr(langmem_extractor, "find_spec", lambda _: None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'langchain-agentmem\[langmem\]'"):
+        langmem_extractor.LangMemExtractor("openai:any")
+    desk = make()
+    desk.queue.submit("hello", config=ANN)
+    desk.model.extend(create("Ann was here"))
+    await desk.invoke({})
+    assert desk.live("ann") == ["Ann was here"]
+
+
+async def test_a_dry_run_holds_for_every_way_in(make: Callable[..., Desk]) -> None:
+    """A turn that is submitted, remembered or saved with a tool in a dry run leaves no trace."""
+    desk = make(memory=Mem0)
+    config: Any = {"configurable": {"user_id": "ann", "dry_run": True}}
+    desk.model.extend({"facts": [{"text": "Ann was here"}]})
+    tool = create_manage_memory_tool(("memories", "{user_id}"), store=desk.store)
+    if desk.is_async:
+        await desk.queue.asubmit("hello", config=config)
+        (op,) = await desk.memory.aremember("hello", config=config)
+        await tool.ainvoke({"content": "Ann was here"}, config)
+    else:
+        desk.queue.submit("hello", config=config)
+        (op,) = desk.memory.remember("hello", config=config)
+        tool.invoke({"content": "Ann was here"}, config)
+    assert (op.event, op.status) == ("ADD", "proposed")
+    assert everything(desk.store) == {}
