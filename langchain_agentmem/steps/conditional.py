@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
@@ -27,6 +28,7 @@ _STRIPES: Final = 64
 _RETRY_SECONDS: Final = 0.001
 
 _locks: WeakKeyDictionary[BaseStore, tuple[threading.Lock, ...]] = WeakKeyDictionary()
+_guards: WeakKeyDictionary[BaseStore, threading.Lock] = WeakKeyDictionary()
 _creation = threading.Lock()
 
 
@@ -77,11 +79,20 @@ async def abatch(
 
 
 def _apply(store: BaseStore, ops: Sequence[Op]) -> list[Result]:
-    return [result for part in _parts(store, ops) for result in store.batch(part)]
+    with _guard(store):
+        return [result for part in _parts(store, ops) for result in store.batch(part)]
 
 
 async def _aapply(store: BaseStore, ops: Sequence[Op]) -> list[Result]:
     return [result for part in _parts(store, ops) for result in await store.abatch(part)]
+
+
+def _guard(store: BaseStore) -> AbstractContextManager[object]:
+    """Return a lock for LangGraph's `InMemoryStore`: a search fails while another thread puts."""
+    if not isinstance(store, InMemoryStore):
+        return nullcontext()
+    with _creation:
+        return _guards.setdefault(store, threading.Lock())
 
 
 def _parts(store: BaseStore, ops: Sequence[Op]) -> list[list[Op]]:

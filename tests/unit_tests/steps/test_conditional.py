@@ -2,12 +2,13 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from langgraph.store.base import BaseStore, PutOp
+from langgraph.store.base import BaseStore, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem.errors import ConflictError
@@ -149,3 +150,35 @@ async def test_a_cancelled_wait_releases_its_locks() -> None:
     written = store.get(*REF)
     assert written is not None
     assert written.value["version"] == 2
+
+
+class _OneAtATime(InMemoryStore):
+    """Fails, as LangGraph's store may, where a batch begins while another thread's runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.busy = threading.Lock()
+
+    def batch(self, ops: Any) -> Any:  # noqa: ANN401 - a double of any
+        """Refuse to work for two threads at once."""
+        if not self.busy.acquire(blocking=False):
+            msg = "dictionary changed size during iteration"
+            raise RuntimeError(msg)
+        try:
+            time.sleep(0.001)
+            return super().batch(ops)
+        finally:
+            self.busy.release()
+
+
+def test_threads_take_turns_with_the_in_memory_store() -> None:
+    """A search never meets the put of another thread, which breaks LangGraph's store."""
+    store = _OneAtATime()
+
+    def work(number: int) -> None:
+        batch(store, [PutOp((*HOME, str(number)), "k", {"content": "x"}, index=False)], {})
+        batch(store, [SearchOp(HOME)], {})
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(work, range(WRITERS)))
+    assert len(store.search(HOME, limit=100)) == WRITERS
