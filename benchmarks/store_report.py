@@ -9,6 +9,7 @@ from typing import Any, Final
 
 OURS: Final = "FaissSqliteStore"
 CALLS: Final = ("put", "plain", "group", "user", "tag")
+CPU_CALLS: Final = ("plain", "group", "user", "tag", "hybrid", "hybrid user")
 BEGIN: Final = "<!-- measured: begin -->"
 END: Final = "<!-- measured: end -->"
 COLORS: Final = ("#c0392b", "#7f8c8d", "#2980b9", "#27ae60", "#8e44ad", "#d35400", "#16a085")
@@ -25,7 +26,7 @@ def write_report(page: Path, rows: Sequence[dict[str, Any]]) -> None:
     text = page.read_text(encoding="utf-8")
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    tables = "\n".join(_tables(rows))
+    tables = "\n".join([*_tables(rows), *_processor(rows)])
     page.write_text(f"{head}{BEGIN}\n{tables}\n{END}{tail}", encoding="utf-8")
     for call, title in (("user", "Search of one user's scope"), ("plain", "Search of everything")):
         plot = _plot(rows, call, f"{title}: median ms against items")
@@ -52,6 +53,17 @@ def _tables(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         ]
         if mixed:
             yield f"Eight threads, 80 % searches of a user, calls a second: {', '.join(mixed)}."
+
+
+def _processor(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield the table of processor times; what scanning all vectors takes stands beside it."""
+    yield "\n### Processor time of ours alone, ms\n"
+    yield "| items | flat scan | " + " | ".join(CPU_CALLS) + " |"
+    yield "|---|---|" + "---|" * len(CPU_CALLS)
+    for size in sorted({row["size"] for row in rows if row["cpu"]}):
+        times = {row["store"]: row["cpu"] for row in rows if row["size"] == size and row["cpu"]}
+        cells = " | ".join(f"{times[OURS][call]:.3g}" for call in CPU_CALLS)
+        yield f"| {size:,} | {times['flat scan']['plain']:.3g} | {cells} |"
 
 
 def _cell(row: dict[str, Any], call: str) -> str:

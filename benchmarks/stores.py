@@ -34,6 +34,9 @@ from store_subjects import LARGEST, SUBJECTS, FlatScan, K, LangGraph, Ours, Subj
 from langchain_agentmem.stores import FaissSqliteStore
 
 KINDS: Final = ("plain", "group", "user", "tag")
+HYBRID: Final = ("hybrid", "hybrid user")
+CPU_ROWS: Final = 7
+CPU_CALLS: Final = 15
 OURS: Final = "FaissSqliteStore"
 QUICK_MS: Final = 20
 ROW: Final = 5
@@ -55,6 +58,7 @@ class Row:
         medians: Milliseconds by call; `fill` is for one item.
         ratios: How many times as long as ours a call took, the median over turns.
         recall: Share of the exact nearest items that the searches returned, by kind.
+        cpu: Milliseconds of processor time by call, for ours and the flat scan.
         more: Other figures by name.
     """
 
@@ -63,6 +67,7 @@ class Row:
     medians: dict[str, float] = field(default_factory=dict)
     ratios: dict[str, float] = field(default_factory=dict)
     recall: dict[str, float] = field(default_factory=dict)
+    cpu: dict[str, float] = field(default_factory=dict)
     more: dict[str, float] = field(default_factory=dict)
 
 
@@ -90,6 +95,8 @@ def measure(size: int, options: argparse.Namespace) -> list[Row]:
             if name == OURS:
                 subjects[name].store.checkpoint()
                 _measure_file(folder / "ours.sqlite", data, rows[name])
+        for name in (OURS, "flat scan"):
+            rows[name].cpu = _processor_times(subjects[name])
         _take_turns(subjects, rows, data, options.rounds)
         if options.mixed:
             _measure_mixed(subjects, rows, data)
@@ -109,6 +116,22 @@ def _timed(call: Callable[[], Any]) -> float:
     started = time.perf_counter()
     call()
     return 1000 * (time.perf_counter() - started)
+
+
+def _processor_times(subject: Subject) -> dict[str, float]:
+    """Return the least processor time of each kind of search, which a busy machine moves little."""
+    times: dict[str, float] = {}
+    for kind in (*KINDS, *HYBRID):
+        if _can(subject, kind):
+            subject.search(kind, 0)
+            rows: list[float] = []
+            for _ in range(CPU_ROWS):
+                started = time.process_time()
+                for n in range(CPU_CALLS):
+                    subject.search(kind, n)
+                rows.append(1000 * (time.process_time() - started) / CPU_CALLS)
+            times[kind] = min(rows)
+    return times
 
 
 def _measure_file(path: Path, data: Data, row: Row) -> None:
@@ -133,7 +156,7 @@ def _take_turns(
     subjects: dict[str, Subject], rows: dict[str, Row], data: Data, rounds: int
 ) -> None:
     calls: dict[str, Callable[[Subject, int], Any]] = {}
-    for kind in (*KINDS, "hybrid", "hybrid user"):
+    for kind in (*KINDS, *HYBRID):
         calls[kind] = lambda subject, n, kind=kind: subject.search(kind, n)
     calls["put"] = lambda subject, n: subject.put(data.size + n)
     calls["put again"] = lambda subject, n: subject.put(n)
@@ -241,6 +264,8 @@ def show(rows: list[Row]) -> None:
             ratio = f"{row.ratios[call]:9.2f}x" if call in row.ratios else ""
             recall = f"  recall {row.recall[call]:.2f}" if call in row.recall else ""
             print(f"    {call:12}{value:12.4f}{ratio}{recall}")
+        for call, value in row.cpu.items():
+            print(f"    {call:12}{value:12.4f} ms of processor time")
         for name, value in row.more.items():
             print(f"    {name:26}{value:12.2f}")
 

@@ -27,6 +27,7 @@ def _row(size: int, store: str, plain: float) -> dict[str, Any]:
         "store": store,
         "medians": {"fill": 0.05, **dict.fromkeys(calls, plain)},
         "ratios": dict.fromkeys(calls, plain / 0.5),
+        "cpu": dict.fromkeys(calls, plain),
         "recall": {"plain": 0.4 if store == "Other" else 1.0},
         "more": dict.fromkeys(more, 3.0) if store == "FaissSqliteStore" else {},
     }
@@ -40,7 +41,7 @@ def test_tables_and_plots_replace_the_former_ones_only(tmp_path: Path) -> None:
     rows = [
         _row(size, store, value)
         for size in (1_000, 10_000)
-        for store, value in (("FaissSqliteStore", 0.5), ("Other", 2.5))
+        for store, value in (("FaissSqliteStore", 0.5), ("flat scan", 0.1), ("Other", 2.5))
     ]
     for _ in range(2):
         module.write_report(page, rows)
@@ -52,4 +53,5 @@ def test_tables_and_plots_replace_the_former_ones_only(tmp_path: Path) -> None:
     assert "| Other | 20,000 | 2.5 (5.00x) | 2.5 (5.00x) **recall 0.40** |" in text
     drawing = ET.fromstring((tmp_path / "performance-plain.svg").read_text())  # noqa: S314 - our own
     lines = [each for each in drawing.iter() if each.tag.endswith("polyline")]
-    assert len(lines) == 2
+    assert len(lines) == 3
+    assert "| 10,000 | 0.1 | 0.5 |" in text
