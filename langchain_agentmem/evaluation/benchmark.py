@@ -23,7 +23,7 @@ from langchain_agentmem.evaluation.systems import SystemSpec
 from langchain_agentmem.evaluation.trial import Equipment, Trial
 
 _PACKAGES: Final = ("faiss-cpu", "numpy", "langchain-core", "langgraph", "wordllama")
-_TRIED_TURNS: Final = 20
+_TRIED_TURNS: Final = 120
 _TRIED_QUESTIONS: Final = 3
 
 

@@ -40,8 +40,9 @@ class Axis:
         """Return an axis that holds all values, from 0 where it is linear."""
         positive = [value for value in values if value > 0] or [1.0]
         if log:
-            low, high = min(positive), max(positive)
-            return cls(label, 10 ** math.floor(math.log10(low)), _above(high), log=True)
+            first = math.floor(math.log10(min(positive)))
+            last = max(math.ceil(math.log10(max(positive))), first + 1)
+            return cls(label, 10.0**first, 10.0**last, log=True)
         return cls(label, 0.0, max([*positive, 1e-9]) * 1.05)
 
     def place(self, value: float) -> float:
@@ -60,11 +61,6 @@ class Axis:
         step = 10 ** math.floor(math.log10(raw))
         step *= next(each for each in (1, 2, 5, 10) if raw <= 1.1 * each * step)
         return [step * at for at in range(int(self.high / step) + 1)]
-
-
-def _above(value: float) -> float:
-    power = math.ceil(math.log10(value))
-    return float(10**power) if 10**power > value else float(10 ** (power + 1))
 
 
 def scatter(points: Mapping[str, Point], x: Axis, y: Axis) -> str:

@@ -139,6 +139,7 @@ def test_logarithmic_axes_place_powers_evenly() -> None:
     assert (axis.low, axis.high) == (10, 1000)
     assert axis.place(100) == pytest.approx(0.5)
     assert axis.ticks() == [10, 100, 1000]
+    assert Axis.over("x", [10], log=True).ticks() == [10, 100]
 
 
 def test_linear_axes_begin_at_0_with_round_ticks() -> None:
