@@ -5,6 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
 if TYPE_CHECKING:
     import argparse
 
@@ -32,12 +40,14 @@ def run(args: argparse.Namespace, out: Output) -> int:
     from langchain_agentmem.embeddings import resolve_embeddings
     from langchain_agentmem.stores.copying import copy_urls
 
-    with out.progress.status("Copying ...") as status:
+    columns = (TextColumn("Copying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=out.progress, transient=True) as bar:
+        task = bar.add_task("copy", total=None)
         report = copy_urls(
             args.source,
             args.target,
             embeddings=resolve_embeddings(args.embed),
-            progress=lambda count: status.update(f"Copying: {count} items"),
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     if out.as_json:
         out.json(**asdict(report))

@@ -80,6 +80,20 @@ def read(store: BaseStore) -> Iterator[Sequence[Record]]:
     return _read_interface(store) if postgres is None else _read_postgres(postgres)
 
 
+def count(store: BaseStore) -> int | None:
+    """Return how many live items there are, if the store can tell without reading them."""
+    if isinstance(store, FaissSqliteStore):
+        found = store.statistics()
+        return found.items - found.expired
+    postgres = pooled(store)
+    if postgres is None:
+        return None
+    sql = "SELECT count(*) AS n FROM store WHERE expires_at IS NULL OR expires_at > now()"
+    with postgres.connection() as connection:
+        row = connection.execute(sql).fetchone()
+    return None if row is None else int(row["n"])
+
+
 def stamp(store: BaseStore, records: Iterable[Record]) -> bool:
     """Give written items the times of their records; returns whether the store can."""
     if isinstance(store, FaissSqliteStore):

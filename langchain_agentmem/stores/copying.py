@@ -15,7 +15,7 @@ from langgraph.store.base import BaseStore, GetOp, Item
 from langchain_agentmem.embeddings import default_embeddings
 from langchain_agentmem.errors import StorageError
 from langchain_agentmem.stores._calls import require_store
-from langchain_agentmem.stores._records import Record, read, stamp
+from langchain_agentmem.stores._records import Record, count, read, stamp
 from langchain_agentmem.stores.open import file_of, open_store
 
 _CHUNK: Final = 200
@@ -81,7 +81,7 @@ def copy_urls(
     *,
     embeddings: Embeddings | None = None,
     fields: Sequence[str] = ("$",),
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
 ) -> CopyReport:
     """Copy everything from one store to another; both were indexed with the same model.
 
@@ -93,7 +93,7 @@ def copy_urls(
         target: The URL of the store to write.
         embeddings: The model of both stores; the bundled one by default.
         fields: Paths both stores index unless an item has its own.
-        progress: Called with the number of items done after each chunk.
+        progress: Called after each chunk with the number of items done, and of all if it is known.
 
     Returns:
         What was done; the target has been read back and compared.
@@ -119,7 +119,7 @@ def copy_store(
     source: BaseStore,
     target: BaseStore,
     *,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
     vectors: dict[str, list[float]] | None = None,
     _counts: _Reused | None = None,
 ) -> CopyReport:
@@ -128,7 +128,7 @@ def copy_store(
     Args:
         source: The store to read.
         target: The store to write; items it has beyond the source's stay.
-        progress: Called with the number of items done after each chunk.
+        progress: Called after each chunk with the number of items done, and of all if it is known.
         vectors: Filled with the source's vectors by text before each chunk is written.
 
     Returns:
@@ -140,7 +140,7 @@ def copy_store(
     require_store(source)
     require_store(target)
     done = written = 0
-    kept = True
+    kept, total = True, count(source)
     for page in read(source):
         for start in range(0, len(page), _CHUNK):
             chunk = page[start : start + _CHUNK]
@@ -151,8 +151,8 @@ def copy_store(
             kept = stamp(target, chunk) and kept
             done += len(chunk)
             if progress is not None:
-                progress(done)
-    items, digest = _compare(source, target)
+                progress(done, total)
+    items, digest = _compare(source, target, times=kept)
     reused, embedded = (_counts.reused, _counts.embedded) if _counts else (0, 0)
     return CopyReport(items, written, reused, embedded, kept, digest)
 
@@ -170,14 +170,15 @@ def _write(target: BaseStore, records: Sequence[Record]) -> int:
     return len(changed)
 
 
-def _compare(source: BaseStore, target: BaseStore) -> tuple[int, str]:
+def _compare(source: BaseStore, target: BaseStore, *, times: bool) -> tuple[int, str]:
     """Read both sides; returns the number of items and the digest of their contents."""
     hashes, different = list[bytes](), list[str]()
     for page in read(source):
         found = target.batch([GetOp(r.namespace, r.key, refresh_ttl=False) for r in page])
         for record, item in zip(page, found, strict=True):
             text = _text(record.value)
-            if not isinstance(item, Item) or _text(item.value) != text:
+            same = isinstance(item, Item) and _text(item.value) == text
+            if not same or (times and not _same_times(item, record)):
                 different.append(f"{record.key!r} in {record.namespace}")
             content = _text([record.namespace, record.key, text])
             hashes.append(hashlib.sha256(content.encode()).digest())
@@ -188,6 +189,10 @@ def _compare(source: BaseStore, target: BaseStore) -> tuple[int, str]:
         )
         raise StorageError(msg)
     return len(hashes), hashlib.sha256(b"".join(sorted(hashes))).hexdigest()
+
+
+def _same_times(item: Any, record: Record) -> bool:  # noqa: ANN401 - a result of the store
+    return (item.created_at, item.updated_at) == (record.created_at, record.updated_at)
 
 
 def _text(value: object) -> str:

@@ -120,3 +120,36 @@ def test_copy_notices_what_did_not_arrive() -> None:
         source.put(("a",), str(n), {"n": n})
     with pytest.raises(StorageError, match=r"1 of 2 items differ.*'13' in \('a',\)"):
         copy_store(source, _Lossy())
+
+
+def test_copy_that_is_stopped_between_chunks_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was copied before an interrupt is not written again; all is there in the end."""
+    monkeypatch.setattr("langchain_agentmem.stores.copying._CHUNK", 2)
+    embedder = CharacterEmbeddings()
+    seen: list[tuple[int, int | None]] = []
+
+    def stop(done: int, total: int | None) -> None:
+        seen.append((done, total))
+        if done == 4:
+            raise KeyboardInterrupt
+
+    urls = f"sqlite:///{tmp_path}/old.sqlite", f"sqlite:///{tmp_path}/new.sqlite"
+    with filled(tmp_path / "old.sqlite", embedder):
+        with pytest.raises(KeyboardInterrupt):
+            copy_urls(*urls, embeddings=embedder, fields=["text"], progress=stop)
+        report = copy(tmp_path, embedder)
+    assert seen == [(2, 6), (4, 6)]
+    assert (report.items, report.written) == (6, 2)
+
+
+def test_copy_notices_times_that_were_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the target keeps times, they are compared too."""
+    embedder = CharacterEmbeddings()
+    with filled(tmp_path / "old.sqlite", embedder):
+        monkeypatch.setattr("langchain_agentmem.stores.copying.stamp", lambda *_: True)
+        with pytest.raises(StorageError, match="6 of 6 items differ"):
+            copy(tmp_path, embedder)
