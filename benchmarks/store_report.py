@@ -70,11 +70,15 @@ def _cell(row: dict[str, Any], call: str) -> str:
     value = row["medians"].get(call)
     if value is None:
         return ""
-    text = f"{value:.3g}" if value < 1_000 else f"{value:,.0f}"
+    text = _number(value)
     if row["store"] != OURS:
         text += f" ({_ratio(row['ratios'][call])})"
     recall = row["recall"].get(call, 1.0)
     return text + (f" **recall {recall:.2f}**" if recall < 0.995 else "")
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}" if value < 1_000 else f"{value:,.0f}"
 
 
 def _ratio(ratio: float) -> str:
@@ -85,7 +89,7 @@ def _ours(row: dict[str, Any]) -> str:
     medians, more = row["medians"], row["more"]
     tasks = more.get("64 tasks, ops/s")
     return (
-        f"Ours besides: hybrid {medians['hybrid']:.3g} ms over everything and "
+        f"Ours besides: hybrid {_number(medians['hybrid'])} ms over everything and "
         f"{medians['hybrid user']:.3g} ms over one user, put again {medians['put again']:.3g} ms, "
         f"open {more['open ms']:.3g} ms, first scoped search "
         f"{more['first scoped search ms']:.3g} ms, {more['disk B / item']:,.0f} bytes an item on "
