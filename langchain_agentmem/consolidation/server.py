@@ -68,6 +68,7 @@ class ServerConsolidator:
         self.queue = queue
         self.assistant_id = assistant_id
         self.url = url
+        self._is_own = client is None
         is_sync = isinstance(client, SyncLangGraphClient)
         self._sync: Any = client if is_sync else None
         self._async: Any = None if is_sync else client
@@ -78,6 +79,16 @@ class ServerConsolidator:
         """Start no further runs; those that wait on the server stay."""
         if self.dispatch in self.queue.dispatchers:
             self.queue.dispatchers.remove(self.dispatch)
+        if self._is_own and self._sync is not None:
+            self._sync.close()
+            self._sync = None
+
+    async def aclose(self) -> None:
+        """Start no further runs; the async twin of `close`, for the running loop's client."""
+        self.close()
+        own = self._by_loop.pop(asyncio.get_running_loop(), None)
+        if own is not None:
+            await own.aclose()
 
     def dispatch(self, record: Record) -> Steps[None]:
         """Let a run wait for a record's pause, in the place of one that waits already."""

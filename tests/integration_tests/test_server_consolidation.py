@@ -150,8 +150,9 @@ async def test_a_program_outside_of_the_server_submits_by_sync_calls(server: Ser
     def submit() -> Any:  # noqa: ANN401 - a report in numbers
         with FaissSqliteStore(path) as store:
             queue = MemoryQueue(store=store, after_seconds=0)
-            ServerConsolidator(queue, assistant_id="background", url=server.url)
+            consolidator = ServerConsolidator(queue, assistant_id="background", url=server.url)
             ticket = queue.submit("Eve paints", config={"configurable": {"user_id": "eve"}})
+            consolidator.close()
             return ticket.result(timeout=60)
 
     assert (await asyncio.to_thread(submit))["added"] == 1
@@ -186,9 +187,10 @@ async def test_a_server_that_cannot_be_reached_is_told_of(tmp_path: Path) -> Non
     """The record is set aside with its messages, for `retry`."""
     with FaissSqliteStore(tmp_path / "memory.sqlite", index=None) as store:
         queue = MemoryQueue(store=store)
-        ServerConsolidator(queue, url="http://127.0.0.1:9")
+        consolidator = ServerConsolidator(queue, url="http://127.0.0.1:9")
         ann: Any = {"configurable": {"user_id": "ann"}}
         ticket = await queue.asubmit("hello", config=ann)
         assert ticket.status() == "failed"
         (record,) = await queue.afailed()
         assert len(record.messages) == 1
+        await consolidator.aclose()
