@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from langgraph.store.base import GetOp, ListNamespacesOp, PutOp
 
-from langchain_agentmem.errors import IndexMismatchError
+from langchain_agentmem.errors import CorruptStoreError, IndexMismatchError
 from langchain_agentmem.retrieval.text import terms
 from langchain_agentmem.stores import _search, _vectors, _writes
 from langchain_agentmem.stores._filters import Filter, compile_filter
@@ -125,7 +125,15 @@ class Engine:
         wanted = self._settings.fingerprint
         with self.database.reader() as connection:
             row = connection.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
-        if row is not None and not same_index(json.loads(row[0]), wanted):
+        try:
+            fits = row is None or same_index(json.loads(row[0]), wanted)
+        except (ValueError, KeyError, TypeError) as err:
+            msg = (
+                f"{self.database.path} is damaged: what it was indexed with cannot be read; "
+                "run 'agentmem doctor', which says what else is."
+            )
+            raise CorruptStoreError(msg) from err
+        if not fits:
             msg = (
                 f"{self.database.path} was indexed with {row[0]}, but the store is set up with "
                 f"{json.dumps(wanted)}. Open it with the former index, or call reindex() "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from langgraph.store.base import BaseStore
 
-from langchain_agentmem.errors import ConfigurationError, IndexMismatchError
+from langchain_agentmem.errors import ConfigurationError, IndexMismatchError, StorageError
 from langchain_agentmem.stores import _indexing
 from langchain_agentmem.stores._ops import StoreSearchOp
 from langchain_agentmem.stores._schema import Database, check_path
@@ -167,7 +167,7 @@ class FaissSqliteStore(Searching, Upkeep, BaseStore):
                 if check_index:
                     try:
                         engine.check_fingerprint()
-                    except IndexMismatchError:
+                    except (IndexMismatchError, StorageError):
                         self._database.disconnect()
                         raise
                 self._engine = engine

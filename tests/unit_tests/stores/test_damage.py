@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from langchain_agentmem.errors import ConfigurationError, StorageError
+from langchain_agentmem.errors import ConfigurationError, CorruptStoreError, StorageError
 from langchain_agentmem.stores import FaissSqliteStore
 from langchain_agentmem.stores.copying import copy_store
 from tests.unit_tests.stores.conftest import Client, Open
@@ -105,3 +105,14 @@ def test_path_that_is_too_long_as_a_whole_is_refused(tmp_path: Path) -> None:
     """A path the system cannot look up raises this package's error."""
     with pytest.raises(StorageError, match="choose another path"):
         FaissSqliteStore(tmp_path.joinpath(*["d" * 200] * 30) / "m.db", index=None).setup()
+
+
+@pytest.mark.parametrize("value", ["{", "{}", "5"])
+def test_unreadable_index_configuration_says_so(open_store: Open, value: str) -> None:
+    """A file whose note of its index is damaged raises CorruptStoreError."""
+    store = open_store()
+    store.setup()
+    store.conn.execute("UPDATE meta SET value = ? WHERE key = 'fingerprint'", (value,))
+    store.close()
+    with pytest.raises(CorruptStoreError, match="agentmem doctor"):
+        open_store().setup()
