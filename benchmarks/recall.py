@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from langchain_agentmem.embeddings import word_vectors
 from langchain_agentmem.evaluation.data import Dataset, Question, Scope
 from langchain_agentmem.evaluation.datasets import load
 from langchain_agentmem.evaluation.measures import evidence_recall
@@ -87,7 +88,8 @@ class Pipeline:
     ) -> list[str]:
         """Return the ranked keys."""
         pool = self.pool(query, vector, weights.dense_for(query), depth)
-        return [ranked.key for ranked in rank(query, pool, self.sessions, weights)]
+        words = None if self.vectors is None else word_vectors()
+        return [ranked.key for ranked in rank(query, pool, self.sessions, weights, words)]
 
 
 @dataclass(slots=True)
@@ -158,7 +160,10 @@ def ablations(weights: Weights) -> dict[str, Weights]:
     """Return the recipe without each ingredient."""
     names = ("previous", "following", "session_best", "session_lexical", "speaker", "date", "when")
     return {
-        **{f"- {name}": _without(weights, name) for name in ("dense", "focus", *names, "title")},
+        **{
+            f"- {name}": _without(weights, name)
+            for name in ("dense", "synonyms", "focus", *names, "title")
+        },
         "- all context": _without(weights, *names[:4]),
         "- all rules": _without(weights, *names[4:]),
         "- context and rules": _without(weights, *names),

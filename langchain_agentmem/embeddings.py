@@ -5,6 +5,7 @@ import logging
 import threading
 import unicodedata
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -13,8 +14,10 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import ensure_embeddings
 from langgraph.store.base.embed import EmbeddingsLambda
+from numpy.typing import NDArray
 
 from langchain_agentmem.errors import ConfigurationError
+from langchain_agentmem.retrieval.synonyms import WordVectors
 
 EmbeddingSpec = (
     Embeddings
@@ -22,6 +25,8 @@ EmbeddingSpec = (
     | Callable[[Sequence[str]], Awaitable[list[list[float]]]]
     | str
 )
+_DIMS_OF_WORDS: Final = 128
+_TINY: Final = 1e-9
 _NAME_ATTRIBUTES: Final = ("name", "model", "model_name", "model_id")
 
 
@@ -101,6 +106,21 @@ class WordLlamaEmbeddings(_LocalEmbeddings):
         vectors = iter(self._model().embed(known, norm=True).tolist() if known else [])
         zero = [0.0] * self.dims
         return [next(vectors) if any(map(_is_latin, text)) else zero[:] for text in texts]
+
+
+@cache
+def word_vectors() -> WordVectors:
+    """Return the bundled model's vectors of single words, whatever model embeds the texts."""
+    embeddings = WordLlamaEmbeddings()
+
+    def embed(words: list[str]) -> NDArray[np.float32]:
+        # The first dimensions of the model mean most; for single words half of them are enough.
+        vectors = np.array(embeddings.embed_documents(words), dtype=np.float32)
+        vectors = vectors.reshape(len(words), embeddings.dims)[:, :_DIMS_OF_WORDS]
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), _TINY)
+        return vectors
+
+    return WordVectors(embed)
 
 
 def _is_mostly_latin(text: str) -> bool:

@@ -4,19 +4,20 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from langchain_agentmem.retrieval.fusion import normalize_max
 from langchain_agentmem.retrieval.lexical import bm25, idf
-from langchain_agentmem.retrieval.text import terms
+from langchain_agentmem.retrieval.text import terms_of, words
 
 SESSION_K1: Final = 1.2
 SESSION_B: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidate:
     """One turn of the pool that a store's hybrid search returned.
 
@@ -39,6 +40,11 @@ class Candidate:
     lexical: float = 0.0
     dense: float = 0.0
     title: str = ""
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The folded words of the content."""
+        return words(self.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ def session_scores(
     for candidate in candidates:
         if candidate.lexical > 0 and candidate.session in counts:
             count = counts[candidate.session]
-            for term in filter(wanted.__contains__, terms(candidate.content)):
+            for term in filter(wanted.__contains__, terms_of(candidate.words)):
                 count[term] += 1
     length = np.array([session.length for session in sessions.values()], dtype=np.float64)
     total = np.zeros(len(sessions))

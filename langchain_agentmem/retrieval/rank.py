@@ -20,8 +20,15 @@ from langchain_agentmem.retrieval.rules import (
     is_user,
     named_speakers,
     time_share,
+    without_names,
 )
-from langchain_agentmem.retrieval.text import latin_share, query_terms, terms, words
+from langchain_agentmem.retrieval.synonyms import WordVectors, synonym_scores
+from langchain_agentmem.retrieval.text import (
+    latin_share,
+    query_terms,
+    terms_of,
+    words,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,7 @@ class Weights:
         dense: The dense score, against 1 for the lexical one. About .3 for static vectors, .5 for
             MiniLM or e5, 1 for documents.
         focus: The lexical score for the last question of a text that says more than that.
+        synonyms: Words of like meaning, where vectors of words are given.
         latin_only: The embedding model knows Latin script only: it does not vote on questions in
             other scripts.
         previous: The content score of the turn before, in the same session.
@@ -46,6 +54,7 @@ class Weights:
 
     dense: float = 0.3
     focus: float = 1.0
+    synonyms: float = 0.3
     latin_only: bool = True
     previous: float = 0.2
     following: float = 0.1
@@ -91,6 +100,7 @@ def rank(
     candidates: Sequence[Candidate],
     sessions: Mapping[str, Session],
     weights: Weights = DEFAULT_WEIGHTS,
+    word_vectors: WordVectors | None = None,
 ) -> list[Ranked]:
     """Rank the turns of one scope for a question.
 
@@ -99,6 +109,7 @@ def rank(
         candidates: The pool of one scope. A candidate whose session is not given has no context.
         sessions: The pool's sessions by id.
         weights: The ingredients' weights.
+        word_vectors: Vectors of words, to find other words for what is asked.
 
     Returns:
         The pool and the other turns of its best sessions, best first; ties newest first, then by
@@ -107,6 +118,8 @@ def rank(
     pool = {candidate.key: candidate for candidate in candidates}
     reached = {c.session: sessions[c.session] for c in pool.values() if c.session in sessions}
     gained = _content_parts(pool, weights, query)
+    if word_vectors is not None and weights.synonyms:
+        _add_synonyms(gained, pool, query, weights.synonyms, word_vectors)
     own = {key: sum(parts.values()) for key, parts in gained.items()}
     shared = _session_parts(query, candidates, reached, own, weights)
     turns = {**pool, **_around(pool, reached, shared)}
@@ -168,11 +181,26 @@ def _content_parts(
     asked = asked_at_last(query) if weights.focus else None
     if asked is not None:
         index = LexicalIndex()
-        index.add_many(terms(candidate.content) for candidate in pool.values())
+        index.add_many(terms_of(candidate.words) for candidate in pool.values())
         scores = normalize_max(index.scores(query_terms(asked))).tolist()
         for part, score in zip(parts.values(), scores, strict=True):
             part["focus"] = weights.focus * score
     return parts
+
+
+def _add_synonyms(
+    gained: Mapping[str, dict[str, float]],
+    pool: Mapping[str, Candidate],
+    query: str,
+    weight: float,
+    vectors: WordVectors,
+) -> None:
+    """Add to each turn's own score what words of like meaning are worth."""
+    speakers = {turn.speaker for turn in pool.values() if turn.speaker}
+    asked = words(without_names(query, speakers))
+    said = [turn.words for turn in pool.values()]
+    for key, score in zip(pool, synonym_scores(asked, said, vectors).tolist(), strict=True):
+        gained[key]["synonyms"] = weight * score
 
 
 def _session_parts(
@@ -246,7 +274,6 @@ class Rules:
     """What the rules look for in one question."""
 
     speakers: frozenset[str]
-    first_person: bool
     dates: tuple[DateMention, ...]
     when: bool
     weights: Weights
@@ -255,9 +282,9 @@ class Rules:
     def of(cls, query: str, turns: Iterable[Candidate], weights: Weights) -> "Rules":
         """Read a question about turns of certain speakers."""
         speakers = {turn.speaker for turn in turns if turn.speaker}
+        asking = filter(is_user, speakers) if is_first_person(query) else ()
         return cls(
-            speakers=named_speakers(query, speakers),
-            first_person=is_first_person(query),
+            speakers=named_speakers(query, speakers).union(asking),
             dates=tuple(date_mentions(query)),
             when=asks_when(query),
             weights=weights,
@@ -266,7 +293,7 @@ class Rules:
     def parts(self, turn: Candidate) -> dict[str, float]:
         """Return what the rules add to one turn."""
         parts = {}
-        if turn.speaker in self.speakers or (self.first_person and is_user(turn.speaker)):
+        if turn.speaker in self.speakers:
             parts["speaker"] = self.weights.speaker
         if self.dates and turn.observed_at is not None:
             parts["date"] = self.weights.date * date_match(self.dates, turn.observed_at.date())

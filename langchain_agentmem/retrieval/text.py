@@ -9,6 +9,7 @@ questions is slightly better than dictionary segmentation and needs no dictionar
 import re
 import threading
 import unicodedata
+from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
@@ -45,6 +46,8 @@ _UNSPACED_STOP: Final = re.compile("|".join(CJK_STOP_WORDS))
 _ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
 
 _UNSTEMMED: Final = 2  # Porter would leave nothing of `s` and make `is` an `i`
+
+_AFTER_LATIN: Final = "\u0250"
 
 _HEADING_LOOKS_AT: Final = 1_000
 _WORDS_OF_HEADING: Final = 10
@@ -101,7 +104,12 @@ def terms(text: str) -> list[str]:
     folded = fold(text)
     if folded.isascii():
         return list(map(stem, _ASCII_WORD.findall(folded)))
-    return [term for word in _words(folded) for term in _expand(word)]
+    return terms_of(_words(folded))
+
+
+def terms_of(found: Iterable[str]) -> list[str]:
+    """Return the index terms of folded words, as `terms` does of their text."""
+    return [term for word in found for term in _expand(word)]
 
 
 def query_terms(text: str) -> list[str]:
@@ -125,6 +133,14 @@ def query_terms(text: str) -> list[str]:
 def words(text: str) -> list[str]:
     """Return the folded words of a text without stemming, runs without spaces unsplit."""
     return _words(fold(text))
+
+
+def is_content_word(word: str) -> bool:
+    """Tell whether a folded word says what a text is about.
+
+    Numbers, function and question words do not, and other scripts than the Latin one are unknown.
+    """
+    return word[0] < _AFTER_LATIN and word.isalpha() and word not in ENGLISH_STOP_WORDS
 
 
 def _words(folded: str) -> list[str]:

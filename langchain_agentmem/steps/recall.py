@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from langchain_agentmem.embeddings import word_vectors
 from langchain_agentmem.items import StoredMemory, parse_timestamp, to_timestamp
 from langchain_agentmem.retrieval.context import Candidate, Session
 from langchain_agentmem.retrieval.fusion import normalize_dense, normalize_max
@@ -142,7 +143,7 @@ def ranked(
         for each in pool.found
         if session_key(each) is None
     }
-    return rank(query, _candidates(query, pools), {**sessions, **alone}, weights)
+    return rank(query, _candidates(query, pools), {**sessions, **alone}, weights, word_vectors())
 
 
 def _candidates(query: str, pools: Sequence[Pool]) -> list[Candidate]:
