@@ -122,6 +122,24 @@ def last_human_ids(runtime: object) -> tuple[str, ...]:
     return ()
 
 
+class _MemoryTool(StructuredTool):
+    """A tool whose functions take no config and no callbacks of LangChain's.
+
+    LangChain looks for these at every call, by evaluating the annotations of its functions. The
+    two of this class have none, and the tool's own are called without looking at them.
+    """
+
+    def _run(self, *texts: Any, **named: Any) -> Any:  # noqa: ANN401 - as the base
+        return self.func(*texts, **named)  # type: ignore[misc] # make_tool gives it
+
+    async def _arun(self, *texts: Any, **named: Any) -> Any:  # noqa: ANN401 - as the base
+        return await self.coroutine(*texts, **named)  # type: ignore[misc] # make_tool gives it
+
+
+for _each in (_MemoryTool._run, _MemoryTool._arun):  # noqa: SLF001 - this module's own class
+    _each.__annotations__ = {}
+
+
 def make_tool(
     *,
     name: str,
@@ -151,7 +169,7 @@ def make_tool(
     for each in (call, acall):
         # LangChain evaluates annotations that are text anew at every call.
         each.__annotations__ = get_type_hints(each)
-    return StructuredTool(
+    return _MemoryTool(
         name=name,
         description=description,
         args_schema=args_schema,
