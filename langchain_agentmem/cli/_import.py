@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_agentmem.cli._memory import of_user, opened, owner
 from langchain_agentmem.cli._output import visible
+from langchain_agentmem.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from langchain_agentmem.cli._output import Output
+    from langchain_agentmem.consolidation import MemoryQueue
     from langchain_agentmem.conversations import ConversationFile
     from langchain_agentmem.memories.base import Memory
 
@@ -46,16 +48,20 @@ class Tally:
 
     Attributes:
         turns: Turns that are stored now, whether new or known.
+        queued: Whether they are queued instead of remembered.
         events: How many were new, changed or known: `ADD`, `UPDATE`, `NOOP`.
         users: Whose they are.
     """
 
     turns: int = 0
+    queued: bool = False
     events: Counter[str] = field(default_factory=Counter)
     users: dict[str, None] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as JSON."""
+        if self.queued:
+            return {"queued": self.turns, "users": list(self.users)}
         return {
             "imported": self.turns,
             "new": self.events["ADD"],
@@ -94,6 +100,12 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
         help="leave out turns that cannot be read, and report them, instead of stopping",
     )
     parser.add_argument(
+        "--queue",
+        action="store_true",
+        help="do not keep the turns word for word, but queue them for 'agentmem consolidate', "
+        "which makes them into memory with a model",
+    )
+    parser.add_argument(
         "--batch-size",
         type=int,
         default=BATCH_SIZE,
@@ -110,6 +122,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
     with _rereadable(args.files) as paths:
         if args.format in FOREIGN_FORMATS:
+            if args.queue:
+                msg = f"--queue takes conversations; a {args.format} file holds memories already."
+                raise ConfigurationError(msg)
             return _import_memories.run(args, [path for path, _ in paths], out)
         return _import(args, paths, out)
 
@@ -142,7 +157,7 @@ def _import(args: argparse.Namespace, paths: list[tuple[Path, str]], out: Output
     options = {"format": args.format, "skip_invalid": args.skip_invalid, "user": named}
     files = [ConversationFile(path, name=name, **options) for path, name in paths]
     total = sum(1 for file in files for _ in file)
-    tally = Tally()
+    tally = Tally(queued=args.queue)
     with opened(args, create=True) as memory:
         steps = import_turns(memory, files, owner(args), tally, size=max(args.batch_size, 1))
         if out.as_json:
@@ -163,21 +178,31 @@ def import_turns(
         memory: Where to.
         files: What to read.
         user: Whose the turns are whose file does not say.
-        tally: What is counted.
+        tally: What is counted, and whether turns are queued.
         size: How many turns are written together.
     """
     from langchain_agentmem.conversations import batches
 
+    queue = _queue_of(memory) if tally.queued else None
     for file in files:
         for named, thread, messages in batches(file, size):
             whose = named or user
             config = of_user(whose, **({"thread_id": thread} if thread else {}))
-            operations = memory.remember(messages, config=config)
+            if queue is not None:
+                queue.submit(messages, config=config)
+            else:
+                operations = memory.remember(messages, config=config)
+                tally.events.update(op.event for op in operations)
+                tally.events["NOOP"] += len(messages) - len(operations)
             tally.turns += len(messages)
-            tally.events.update(op.event for op in operations)
-            tally.events["NOOP"] += len(messages) - len(operations)
             tally.users[whose] = None
             yield
+
+
+def _queue_of(memory: Memory) -> MemoryQueue:
+    from langchain_agentmem.consolidation import MemoryQueue
+
+    return MemoryQueue(memory.namespace, store=memory.store, after_seconds=0)
 
 
 def _show_progress(steps: Iterator[None], tally: Tally, total: int, out: Output) -> None:
@@ -222,6 +247,7 @@ def _report(out: Output, tally: Tally, files: list[ConversationFile]) -> None:
     people = ", ".join(list(tally.users)[:_SHOWN]) + (", ..." if len(tally.users) > _SHOWN else "")
     parts = [f"{tally.events['ADD']} new", f"{tally.events['NOOP']} already known"]
     parts += [f"{tally.events['UPDATE']} changed"] if tally.events["UPDATE"] else []
+    parts = ["queued for 'agentmem consolidate'"] if tally.queued else parts
     parts += [f"{silent} without words left out"] if silent else []
     parts += [f"{len(invalid)} unreadable left out"] if invalid else []
     number = "1 user" if len(tally.users) == 1 else f"{len(tally.users)} users"

@@ -27,17 +27,22 @@ def show(memory: RAGMemory, user: str | None, out: Output, *, limit: int) -> Non
     found.sort(key=lambda each: each.state != "failed")
     if out.as_json:
         for each in found[:limit]:
-            out.json(**_row(each))
+            out.json(**row(each))
         return
     if not found:
         out.note("The queue is empty; what was done is shown for a day.")
         return
     for each in found[:limit]:
-        out.say(_heading(each))
-        out.say(f"    {visible(_result(each))}")
+        say(each, out)
     stats = queue.stats()
     counts = ", ".join(f"{stats[name]:.0f} {name}" for name in ("pending", "running", "failed"))
     out.note(f"{counts}; the oldest waits for {stats['oldest_age']:.0f} s.")
+
+
+def say(record: Record, out: Output) -> None:
+    """Show one record: whose it is and when it is due, and what became of it."""
+    out.say(_heading(record))
+    out.say(f"    {visible(_result(record))}")
 
 
 def _heading(record: Record) -> Text:
@@ -61,7 +66,8 @@ def _result(record: Record) -> str:
     return ", ".join([*told, *([f"{rejected} rejected"] if rejected else [])]) or "nothing new"
 
 
-def _row(record: Record) -> dict[str, object]:
+def row(record: Record) -> dict[str, object]:
+    """Return a record as JSON, with how many messages it has instead of their text."""
     return {
         "id": record.id,
         "state": record.state,

@@ -52,6 +52,7 @@ class LocalConsolidator:
         graph: Any graph with `messages` and `record` in and `report` out, usually that of
             `create_consolidation_graph`.
         store: The store; without it the queue's, or the one of the run that submitted.
+        scope: Work on this scope alone; without it, on all.
         max_workers: How many scopes are worked on at once.
         drain_at_exit: Work off everything, due or not, when the program ends (at most 10 s).
 
@@ -69,6 +70,7 @@ class LocalConsolidator:
         graph: Any,  # noqa: ANN401 - any runnable graph
         *,
         store: BaseStore | None = None,
+        scope: tuple[str, ...] | None = None,
         max_workers: int = 4,
         drain_at_exit: bool = False,
     ) -> None:
@@ -78,6 +80,7 @@ class LocalConsolidator:
         self.queue = queue
         self.graph = graph
         self.store = store if store is not None else queue.store
+        self.scope = scope
         self.max_workers = max_workers
         self._drain_at_exit = drain_at_exit
         self._wake = threading.Event()
@@ -233,7 +236,7 @@ class LocalConsolidator:
         busy = {job.record.scope for job in self._current()}
         free = [record for record in self._due if record.scope not in busy]
         if not free:
-            self._due = yield from self.queue.due_steps()
+            self._due = yield from self.queue.due_steps(self.scope)
             free = [record for record in self._due if record.scope not in busy]
         for record in free:
             self._due.remove(record)
@@ -316,7 +319,7 @@ class LocalConsolidator:
         atexit.unregister(self._at_exit)
         until = time.monotonic() + timeout
         if drain and self.store is not None:
-            run(self.queue.flush_steps(), self._env())
+            run(self.queue.flush_steps(self.scope), self._env())
             self._begin_due()
         while (wait or drain) and time.monotonic() < until:
             if not self._current() and not (drain and self._begin_due()):
@@ -335,7 +338,7 @@ class LocalConsolidator:
             await asyncio.wait({self._task}, timeout=timeout)
             self._task.cancel()
         if drain and self.store is not None:
-            await arun(self.queue.flush_steps(), self._env())
+            await arun(self.queue.flush_steps(self.scope), self._env())
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.arun_due(), max(until - time.monotonic(), 0))
         self.close(wait=False)
