@@ -90,11 +90,16 @@ def session_scores(
         return {c.session: c.lexical for c in candidates if c.session in sessions}
     wanted = frozenset(query)
     counts: dict[str, Counter[str]] = {key: Counter() for key in sessions}
+    matching: dict[str, list[str]] = {}  # by word; most words of a pool match nothing
     for candidate in candidates:
         if candidate.lexical > 0 and candidate.session in counts:
             count = counts[candidate.session]
-            for term in filter(wanted.__contains__, terms_of(candidate.words)):
-                count[term] += 1
+            for word in candidate.words:
+                found = matching.get(word)
+                if found is None:
+                    found = matching[word] = [t for t in terms_of([word]) if t in wanted]
+                for term in found:
+                    count[term] += 1
     length = np.array([session.length for session in sessions.values()], dtype=np.float64)
     total = np.zeros(len(sessions))
     for term in dict.fromkeys(query):

@@ -130,7 +130,7 @@ def rank(
     ranked = []
     for key, turn in turns.items():
         parts = {name: value / top for name, value in gained[key].items() if value}
-        parts.update(rules.parts(turn))
+        rules.add_to(parts, turn)
         ranked.append(Ranked(key, sum(parts.values()), parts, pool.get(key)))
     ranked.sort(key=lambda one: (-one.score, -_age(turns[one.key]), one.key))
     return follow_titles(ranked, weights.title)
@@ -290,13 +290,16 @@ class Rules:
             weights=weights,
         )
 
-    def parts(self, turn: Candidate) -> dict[str, float]:
-        """Return what the rules add to one turn."""
-        parts = {}
-        if turn.speaker in self.speakers:
+    def add_to(self, parts: dict[str, float], turn: Candidate) -> None:
+        """Add to the parts of a turn's score what the rules give it."""
+        if turn.speaker in self.speakers and self.weights.speaker:
             parts["speaker"] = self.weights.speaker
         if self.dates and turn.observed_at is not None:
-            parts["date"] = self.weights.date * date_match(self.dates, turn.observed_at.date())
+            _add(parts, "date", self.weights.date * date_match(self.dates, turn.observed_at.date()))
         if self.when:
-            parts["when"] = self.weights.when * time_share(turn.content)
-        return {name: value for name, value in parts.items() if value}
+            _add(parts, "when", self.weights.when * time_share(turn.content))
+
+
+def _add(parts: dict[str, float], name: str, value: float) -> None:
+    if value:
+        parts[name] = value
