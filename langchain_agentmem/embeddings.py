@@ -36,8 +36,8 @@ class _LocalEmbeddings(Embeddings):
     Attributes:
         dims: Length of the vectors.
         name: Name of the model, part of the fingerprint of a store file.
-        max_characters: How much of a text the model reads, from its beginning. Word search sees the
-            whole text all the same.
+        max_characters: How much of a text the model reads, from its beginning. Word search reads
+            further, up to `INDEXED_CHARACTERS` of a store.
     """
 
     dims: ClassVar[int]

@@ -133,11 +133,13 @@ class LocalConsolidator:
         """Work off everything that is due now, and return how many records that were."""
         count = 0
         while True:
-            count += self._begin_due()
+            # Asked first: a job that ends meanwhile frees its scope for the next claim.
             with self._guard:
                 busy = bool(self._jobs)
-            if not busy:
+            begun = self._begin_due()
+            if not busy and not begun:
                 return count
+            count += begun
             self._wait_a_little()
 
     async def arun_due(self) -> int:

@@ -77,15 +77,16 @@ class _Recorder:
 def test_very_long_text_is_cut_for_the_model_only(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Of 10 MB the model receives the beginning, and the last word is searchable."""
+    """Of 10 MB the model receives the beginning; words are found as far as texts are indexed."""
     model, recorder = WordLlamaEmbeddings(), _Recorder()
     monkeypatch.setattr(model, "_loaded", recorder)
-    text = "é word " * 1_450_000 + "needle"
+    text = "é word " * 14_000 + "needle " + "é word " * 1_440_000 + "haystack"
     index: Any = {"dims": model.dims, "embed": model, "fields": ["text"]}
     with FaissSqliteStore(tmp_path / "long.db", index=index) as store:
         store.put(("a",), "long", {"text": text})
         assert recorder.texts == [text[: model.max_characters]]
         assert [hit.key for hit in store.lexical_search(("a",), "needle")] == ["long"]
+        assert store.lexical_search(("a",), "haystack") == []
         store.search(("a",), query=text)
     assert recorder.texts[1:] == [text[: model.max_characters]]
 

@@ -1,6 +1,7 @@
 """Many turns of one user at the same time: the facts of each, each once."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -97,3 +98,24 @@ def is_fact(entry: Any, store: Any) -> bool:  # noqa: ANN401 - an item and a sto
 async def _together(memory: Any) -> None:  # noqa: ANN401 - a memory
     calls = (memory.aremember(said(n), config=config_of(n)) for n in range(TURNS))
     await asyncio.gather(*calls)
+
+
+class JobsEndMeanwhile(LocalConsolidator):
+    """A worker whose running job always ends just after the next could not be claimed."""
+
+    def _begin_due(self) -> int:
+        begun = super()._begin_due()
+        while self._jobs:
+            time.sleep(0.001)
+        return begun
+
+
+def test_run_due_goes_on_when_a_job_ends_while_it_claims(tmp_path: Path) -> None:
+    """The scope that this frees is looked at once more: both turns of one user are worked off."""
+    store = make_store("memory", tmp_path)
+    queue = MemoryQueue(store=store, after_seconds=0)
+    for number in range(2):
+        queue.submit(said(number), config=config_of(number))
+    graph = create_consolidation_graph(LangMem(model=Scripted(answer), store=store))
+    with JobsEndMeanwhile(queue, graph) as worker:
+        assert worker.run_due() == 2
