@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import random
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from langgraph.store.base import BaseStore
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.items import Cause, MemoryOperation, StoredMemory
+from langchain_agentmem.memories.changes import MemoryChanges
 from langchain_agentmem.memories.forgetting import (
     EVERYTHING,
     Everything,
@@ -55,10 +56,9 @@ if TYPE_CHECKING:
 __all__ = ["EVERYTHING", "Memory", "Selector", "Template"]
 
 Template: TypeAlias = "tuple[str, ...] | str | NamespaceTemplate"
-T = TypeVar("T")
 
 
-class Memory(ABC):
+class Memory(MemoryChanges):
     """One memory architecture: recall, remember, consolidate and forget for one scope at a time.
 
     Each of the first three is a LangGraph graph of visible steps (`recall_graph`,
@@ -342,56 +342,6 @@ class Memory(ABC):
         clean = cleaning(env.the_store(), vacuum=vacuum)
         return await arun(self.forget_steps(selector, clean), env)
 
-    def history(
-        self,
-        memory: StoredMemory,
-        *,
-        config: RunnableConfig | None = None,
-        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
-    ) -> list[journal.JournalEntry]:
-        """Return every change of one memory, oldest first, each with its cause.
-
-        Raises:
-            ConfigurationError: The memory does not belong to the scope of the call.
-            MemoryNotFoundError: There is no such memory.
-        """
-        return run(self._own(memory, journal.history), self.environment(config, context))
-
-    async def ahistory(
-        self,
-        memory: StoredMemory,
-        *,
-        config: RunnableConfig | None = None,
-        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
-    ) -> list[journal.JournalEntry]:
-        """Return every change of one memory; the async twin of `history`."""
-        return await arun(self._own(memory, journal.history), self.environment(config, context))
-
-    def undo(
-        self,
-        memory: StoredMemory,
-        *,
-        config: RunnableConfig | None = None,
-        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
-    ) -> MemoryOperation:
-        """Take the last change of one memory back.
-
-        Raises:
-            ConfigurationError: The memory does not belong to the scope of the call.
-            MemoryNotFoundError: There is no such memory.
-        """
-        return run(self._own(memory, journal.undo), self.environment(config, context))
-
-    async def aundo(
-        self,
-        memory: StoredMemory,
-        *,
-        config: RunnableConfig | None = None,
-        context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
-    ) -> MemoryOperation:
-        """Take the last change of one memory back; the async twin of `undo`."""
-        return await arun(self._own(memory, journal.undo), self.environment(config, context))
-
     # --- shared steps ------------------------------------------------------------------------
 
     def scope(self) -> Steps[tuple[str, ...]]:
@@ -410,15 +360,6 @@ class Memory(ABC):
     def settings(self) -> Steps[Any]:
         """Return the parameters of this call."""
         return (yield from Settings(self.parameters, self.preset))
-
-    def _own(
-        self, memory: StoredMemory, then: Callable[[tuple[str, ...], str], Steps[T]]
-    ) -> Steps[T]:
-        scope = yield from self.scope()
-        if memory.namespace[: len(scope)] != scope:
-            msg = f"Memory {memory.key!r} lies in {memory.namespace}, outside of the scope {scope}."
-            raise ConfigurationError(msg)
-        return (yield from then(memory.namespace, memory.key))
 
     def forget_steps(self, selector: Selector, clean: Call | None) -> Steps[list[MemoryOperation]]:
         """Return the steps of `forget`, with what cleans the store's file afterwards."""
