@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from langchain_agentmem.scopes import NamespaceTemplate
 
 Action = Literal["create", "update", "delete"]
+HandOver = Callable[[str], Steps[None]]
 
 _KEYS: Final = uuid.UUID("3c0e2f5a-6f0b-5d0e-9a41-0b7c64f1d2ae")
 _SEPARATOR: Final = "\x1f"
@@ -65,8 +66,12 @@ class Writer:
     to_json: Callable[[Any], Any]
     allow_duplicates: bool = False
 
-    def steps(self, proposal: Proposal) -> Steps[str]:
+    def steps(self, proposal: Proposal, hand_over: HandOver | None = None) -> Steps[str]:
         """Check and apply a proposal; decide anew if another writer was quicker.
+
+        Args:
+            proposal: What the model wants.
+            hand_over: Takes the text of a new memory instead of storing it, e.g. into a queue.
 
         Raises:
             ToolException: The proposal is wrong; nothing was written.
@@ -74,12 +79,12 @@ class Writer:
         """
         for _ in range(_MAX_ATTEMPTS - 1):
             try:
-                return (yield from self._attempt(proposal))
+                return (yield from self._attempt(proposal, hand_over))
             except ConflictError:
                 continue
-        return (yield from self._attempt(proposal))
+        return (yield from self._attempt(proposal, hand_over))
 
-    def _attempt(self, proposal: Proposal) -> Steps[str]:
+    def _attempt(self, proposal: Proposal, hand_over: HandOver | None) -> Steps[str]:
         home = yield from Resolve(self.template)
         now = yield from Now()
         thread = yield from Setting("thread_id")
@@ -89,7 +94,11 @@ class Writer:
             thread_id=None if thread is None else str(thread),
         )
         if proposal.action == "create":
-            return (yield from self._create(proposal, home, now, cause))
+            item = self._new_item(proposal, now)
+            if hand_over is None:
+                return (yield from self._create(item, home, now, cause))
+            yield from hand_over(item.text)
+            return "queued memory; it can be searched for once it was worked off"
         stored = yield from _addressed(proposal, home, now)
         operation = MemoryOperation(
             event="UPDATE" if proposal.action == "update" else "DELETE",
@@ -103,21 +112,28 @@ class Writer:
         verb = "updated" if proposal.action == "update" else "Deleted"
         return f"{verb} memory {stored.key}"
 
-    def _create(
-        self, proposal: Proposal, home: tuple[str, ...], now: datetime, cause: Cause
-    ) -> Steps[str]:
+    def _new_item(self, proposal: Proposal, now: datetime) -> MemoryItem:
+        """Return the item to create.
+
+        Raises:
+            ToolException: The proposal names an id, or no content.
+        """
         if proposal.key:
             msg = (
                 "Nothing was stored: leave `id` out when creating, the memory gets its own; to "
                 "change a memory use action 'update'."
             )
             raise ToolException(msg)
-        item = MemoryItem(
+        return MemoryItem(
             content=self._content(proposal),
             kind=self.kind,
             observed_at=now,
             source_message_ids=proposal.message_ids,
         )
+
+    def _create(
+        self, item: MemoryItem, home: tuple[str, ...], now: datetime, cause: Cause
+    ) -> Steps[str]:
         if self.allow_duplicates:
             key = yield from NewId()
         else:

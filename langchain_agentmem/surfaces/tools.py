@@ -38,14 +38,15 @@ from langchain_agentmem.surfaces._tool_search import (
     as_search_item,
     bounded,
 )
-from langchain_agentmem.surfaces._tool_writes import Action, Proposal, Writer
+from langchain_agentmem.surfaces._tool_writes import Action, HandOver, Proposal, Writer
 
 if TYPE_CHECKING:
     from langgraph.store.base import BaseStore
 
+    from langchain_agentmem.consolidation import MemoryQueue
     from langchain_agentmem.memories.base import Memory, Template
     from langchain_agentmem.steps.effects import Steps
-    from langchain_agentmem.steps.environment import Clock
+    from langchain_agentmem.steps.environment import Clock, Environment
 
 OnDuplicate = Literal["return_existing", "allow"]
 Reader = Callable[[Any], Any]
@@ -86,6 +87,7 @@ def create_manage_memory_tool(
     name: str = "manage_memory",
     memory: Memory | None = None,
     on_duplicate: OnDuplicate = "return_existing",
+    queue: MemoryQueue | None = None,
     clock: Clock | None = None,
     rng: random.Random | None = None,
 ) -> BaseTool:
@@ -108,6 +110,8 @@ def create_manage_memory_tool(
             used.
         on_duplicate: `"return_existing"` answers with the memory that says the same already;
             `"allow"` stores it again.
+        queue: New memories are put into this queue instead of being stored, so that whoever works
+            it off makes them into memory in the light of what is known.
         clock: Gives the present time, aware.
         rng: Source of new ids.
 
@@ -127,6 +131,12 @@ def create_manage_memory_tool(
     actions = _permitted(actions_permitted)
     _one_of("on_duplicate", on_duplicate, OnDuplicate)
     access = Access.of(namespace, store, memory, clock, rng)
+    if queue is not None and queue.namespace != access.template:
+        msg = (
+            f"The tool's namespace {access.template.template} is not "
+            f"{queue.namespace.template}, for which its queue= is; make them equal."
+        )
+        raise ConfigurationError(msg)
     adapter = _adapter(schema)
     writer = Writer(
         template=access.template,
@@ -142,7 +152,8 @@ def create_manage_memory_tool(
             key=given["id"],
             message_ids=last_human_ids(runtime),
         )
-        return (yield from writer.steps(proposal))
+        hand_over = None if queue is None else _submitting(queue, access.environment(runtime))
+        return (yield from writer.steps(proposal, hand_over))
 
     return make_tool(
         name=name,
@@ -217,6 +228,16 @@ def create_search_memory_tool(
         environment=access.environment,
         response_format=response_format,
     )
+
+
+def _submitting(queue: MemoryQueue, env: Environment) -> HandOver:
+    """Return what puts a text into a queue, for the scope of one call."""
+
+    def submit(text: str) -> Steps[None]:
+        record = yield from queue.submit_steps(text, env.scope)
+        queue.ticket_of(record, env)
+
+    return submit
 
 
 def _permitted(given: Iterable[Action]) -> tuple[Action, ...]:

@@ -22,6 +22,11 @@ from langchain_agentmem import (
     create_manage_memory_tool,
     create_search_memory_tool,
 )
+from langchain_agentmem.consolidation import (
+    LocalConsolidator,
+    MemoryQueue,
+    create_consolidation_graph,
+)
 from langchain_agentmem.scopes import closed
 from langchain_agentmem.steps import journal
 from langchain_agentmem.steps.drivers import run
@@ -393,3 +398,37 @@ def test_concurrent_updates_lose_no_version(store: BaseStore) -> None:
     asyncio.run(update_all())
     entries = run(journal.history(HOME, key), Environment(store=store))
     assert [entry.version for entry in entries] == list(range(1, 10))
+
+
+def test_new_memories_may_be_queued(tools: Tools) -> None:
+    """A queue takes them once, in the scope of the call; whoever works it off writes them."""
+    queue = MemoryQueue(TEMPLATE, store=tools.store, clock=tools.clock, after_seconds=0)
+    options = {"queue": queue}
+    for _ in range(2):
+        message = tools.manage(ANN, options, content="Ann lives in Oslo")
+        assert (message.status, message.content.split()[0]) == ("success", "queued")
+    assert tools.manage(ANN, options, content=" ").status == "error"
+    assert contents(tools.store) == []
+    (waiting,) = queue.pending()
+    assert (waiting.scope, len(waiting.messages)) == (HOME, 1)
+    memory = RAGMemory(store=tools.store, clock=tools.clock)
+    with LocalConsolidator(queue, create_consolidation_graph(memory)) as worker:
+        worker.run_due()
+    (known,) = memory.recall("Where does Ann live?", config=ANN).items
+    assert known.text == "Ann lives in Oslo"
+
+
+def test_what_is_queued_can_only_be_new(tools: Tools) -> None:
+    """With a queue, changes and deletions are still made at once."""
+    queue = MemoryQueue(TEMPLATE, store=tools.store, clock=tools.clock)
+    key = id_in(tools.manage(content="Ann lives in Oslo"))
+    tools.manage(ANN, {"queue": queue}, content="Ann lives in Rome", action="update", id=key)
+    assert contents(tools.store) == ["Ann lives in Rome"]
+    assert queue.pending() == []
+
+
+def test_queue_of_another_namespace_is_refused() -> None:
+    """What is queued there would be remembered elsewhere."""
+    queue = MemoryQueue(("others", "{user_id}"))
+    with pytest.raises(ConfigurationError, match="queue="):
+        create_manage_memory_tool(TEMPLATE, queue=queue)
