@@ -17,6 +17,7 @@ from langgraph.store.base.embed import EmbeddingsLambda
 from numpy.typing import NDArray
 
 from langchain_agentmem.errors import ConfigurationError
+from langchain_agentmem.retrieval.rank import NEURAL_DENSE_WEIGHT, STATIC_DENSE_WEIGHT
 from langchain_agentmem.retrieval.synonyms import WordVectors
 
 EmbeddingSpec = (
@@ -106,6 +107,12 @@ class WordLlamaEmbeddings(_LocalEmbeddings):
         vectors = iter(self._model().embed(known, norm=True).tolist() if known else [])
         zero = [0.0] * self.dims
         return [next(vectors) if any(map(_is_latin, text)) else zero[:] for text in texts]
+
+
+def dense_weight(embeddings: Embeddings | None) -> float:
+    """Return what similarity by a model weighs against 1 for the words."""
+    static = isinstance(embeddings, WordLlamaEmbeddings)
+    return STATIC_DENSE_WEIGHT if static else NEURAL_DENSE_WEIGHT
 
 
 @cache

@@ -20,7 +20,7 @@ from langchain_agentmem.messages import last_human_text
 from langchain_agentmem.parameters import described
 from langchain_agentmem.rendering import render_memories
 from langchain_agentmem.retrieval import budget
-from langchain_agentmem.retrieval.rank import DEFAULT_WEIGHTS, POOL_DEPTH
+from langchain_agentmem.retrieval.rank import POOL_DEPTH
 from langchain_agentmem.steps import archive, recall, tree
 from langchain_agentmem.steps.archive import Archive, Archived
 from langchain_agentmem.steps.effects import Emit, Get, HasModel, Ref, Steps
@@ -154,7 +154,7 @@ class HierarchicalSummaryMemory(SummarizingMemory):
         found: list[StoredMemory] = []
         if query:
             pool = yield from recall.search(grown.home, query, POOL_DEPTH, moment)
-            order = recall.ranked(query, [pool], {}, DEFAULT_WEIGHTS)
+            order = yield from recall.ranked(query, [pool], {})
             found = yield from recall.first(order, [pool], len(order), moment)
         if params.search == "beam":
             found = yield from _beam(grown, head.leaves, found, params.beam_width)

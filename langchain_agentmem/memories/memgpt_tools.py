@@ -23,7 +23,6 @@ from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation, StoredMemory
 from langchain_agentmem.messages import text_of
 from langchain_agentmem.rendering import as_data, as_label
-from langchain_agentmem.retrieval.rank import DEFAULT_WEIGHTS
 from langchain_agentmem.steps import archive, core_memory, journal, recall
 from langchain_agentmem.steps.archive import Archive
 from langchain_agentmem.steps.core_memory import Core, CoreBlock, EditError, ReplacePolicy
@@ -316,7 +315,7 @@ def matching_notes(
     for home in homes:
         pool = yield from recall.search(home, query, depth, moment)
         pools.append(pool)
-    order = recall.ranked(query, pools, {}, DEFAULT_WEIGHTS)
+    order = yield from recall.ranked(query, pools, {})
     return (yield from recall.first(order, pools, len(order), moment))
 
 

@@ -132,7 +132,7 @@ class RAGMemory(Memory):
                 placed = recall.placed(session, log.turns)
                 sessions[placed.key] = placed
         if query:
-            order = recall.ranked(query, pools, sessions, params.weights)
+            order = yield from recall.ranked(query, pools, sessions, params.weights)
             found = yield from recall.first(order, pools, limit, moment)
         else:
             newest = [each for pool in pools for each in pool.found]

@@ -25,7 +25,7 @@ from langchain_agentmem.messages import last_human_text, text_of, to_messages
 from langchain_agentmem.parameters import Parameters, described
 from langchain_agentmem.rendering import render_memories
 from langchain_agentmem.retrieval import budget
-from langchain_agentmem.retrieval.rank import DEFAULT_WEIGHTS, POOL_DEPTH
+from langchain_agentmem.retrieval.rank import POOL_DEPTH
 from langchain_agentmem.scopes import NamespaceTemplate
 from langchain_agentmem.steps import archive, recall
 from langchain_agentmem.steps.archive import Archive, Archived
@@ -315,7 +315,7 @@ class ShortTermMemory(Memory):
             shown = {where.key(str(each.id)) for each in state["conversation"]}
             moment = yield from moment_of(state)
             pool = yield from recall.search(where.home, query, POOL_DEPTH, moment)
-            order = recall.ranked(query, [pool], {}, DEFAULT_WEIGHTS)
+            order = yield from recall.ranked(query, [pool], {})
             limit = params.search_archive + len(shown)
             found = yield from recall.first(order, [pool], limit, moment)
             hits = [each for each in found if each.key not in shown]

@@ -30,18 +30,23 @@ from langchain_agentmem.retrieval.text import (
     words,
 )
 
+STATIC_DENSE_WEIGHT: Final = 0.3
+"""What static vectors weigh, such as those of the bundled model."""
+NEURAL_DENSE_WEIGHT: Final = 0.5
+"""What the vectors of a neural model weigh."""
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """How much each ingredient counts; 0 switches one off.
 
     Attributes:
-        dense: The dense score, against 1 for the lexical one. About .3 for static vectors, .5 for
-            MiniLM or e5, 1 for documents.
+        dense: The dense score, against 1 for the lexical one; None for what suits the embedding
+            model: .3 for static vectors, .5 for others. Documents gain from 1.
         focus: The lexical score for the last question of a text that says more than that.
         synonyms: Words of like meaning, where vectors of words are given.
         latin_only: The embedding model knows Latin script only: it does not vote on questions in
-            other scripts.
+            other scripts; None for what the model says of itself.
         previous: The content score of the turn before, in the same session.
         following: The content score of the turn after.
         session_best: The best content score of the session.
@@ -52,10 +57,10 @@ class Weights:
         title: The document's title is named in one of the first five.
     """
 
-    dense: float = 0.3
+    dense: float | None = None
     focus: float = 1.0
     synonyms: float = 0.3
-    latin_only: bool = True
+    latin_only: bool | None = None
     previous: float = 0.2
     following: float = 0.1
     session_best: float = 0.4
@@ -67,7 +72,9 @@ class Weights:
 
     def dense_for(self, query: str) -> float:
         """Return the dense weight for one question: 0 in a script that the model does not know."""
-        return 0.0 if self.latin_only and latin_share(query) < _LATIN_ENOUGH else self.dense
+        if self.latin_only is not False and latin_share(query) < _LATIN_ENOUGH:
+            return 0.0
+        return STATIC_DENSE_WEIGHT if self.dense is None else self.dense
 
 
 POOL_DEPTH: Final = 150

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
+from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, BaseMessage
 
 from langchain_agentmem.items import StoredMemory
@@ -158,6 +159,11 @@ class HasWiderSearch(Effect[bool]):
 
     Only then it lists the newest first without a query, and its filters compare text.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class StoreEmbeddings(Effect[Embeddings | None]):
+    """The embedding model of the store's index; None without one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ from langchain_agentmem.steps.effects import (
     Setting,
     Settings,
     Spent,
+    StoreEmbeddings,
 )
 
 if TYPE_CHECKING:
@@ -297,7 +298,7 @@ class Environment:
             TypeError: It is not an effect this driver knows.
         """
         match effect:
-            case HasModel() | HasWiderSearch() | ModelName() | CallConfig():
+            case HasModel() | HasWiderSearch() | ModelName() | CallConfig() | StoreEmbeddings():
                 return self._tell(effect)
             case Now():
                 return self.clock()
@@ -323,7 +324,7 @@ class Environment:
         else:
             self._emit({"event": effect.event, **effect.data})
 
-    def _tell(self, effect: Effect[Any]) -> bool | str | dict[str, Any] | None:
+    def _tell(self, effect: Effect[Any]) -> bool | str | dict[str, Any] | Embeddings | None:
         """Tell what this environment has."""
         match effect:
             case CallConfig():
@@ -332,6 +333,8 @@ class Environment:
                 return self.model is not None
             case HasWiderSearch():
                 return self.searches_exactly
+            case StoreEmbeddings():
+                return getattr(self.store, "embeddings", None)
         return _name_of(self.model)
 
     def _settings(self, defaults: P, own_preset: str) -> P:

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from langchain_agentmem.embeddings import word_vectors
+from langchain_agentmem.embeddings import dense_weight, word_vectors
 from langchain_agentmem.items import StoredMemory, parse_timestamp, to_timestamp
 from langchain_agentmem.retrieval.context import Candidate, Session
 from langchain_agentmem.retrieval.fusion import normalize_dense, normalize_max
 from langchain_agentmem.retrieval.lexical import LexicalIndex
-from langchain_agentmem.retrieval.rank import Ranked, Weights, rank
+from langchain_agentmem.retrieval.rank import DEFAULT_WEIGHTS, Ranked, Weights, rank
 from langchain_agentmem.retrieval.text import heading, query_terms, terms
 from langchain_agentmem.scopes import SEPARATOR, closed
 from langchain_agentmem.steps.effects import (
@@ -31,6 +31,7 @@ from langchain_agentmem.steps.effects import (
     Ref,
     Search,
     Steps,
+    StoreEmbeddings,
 )
 from langchain_agentmem.steps.turns import session_key
 
@@ -126,8 +127,11 @@ def word_scores(query: str, found: Sequence[StoredMemory]) -> list[float]:
 
 
 def ranked(
-    query: str, pools: Sequence[Pool], sessions: Mapping[str, Session], weights: Weights
-) -> list[Ranked]:
+    query: str,
+    pools: Sequence[Pool],
+    sessions: Mapping[str, Session],
+    weights: Weights = DEFAULT_WEIGHTS,
+) -> Steps[list[Ranked]]:
     """Rank the pools of several namespaces together, in the context of their sessions.
 
     Args:
@@ -137,6 +141,11 @@ def ranked(
             of any conversation is a session of its own.
         weights: Weights of the ingredients.
     """
+    embeddings = yield from StoreEmbeddings()
+    if weights.dense is None:
+        weights = replace(weights, dense=dense_weight(embeddings))
+    if weights.latin_only is None:
+        weights = replace(weights, latin_only=hasattr(embeddings, "covers"))
     alone = {
         ref_text(each): _alone(each)
         for pool in pools

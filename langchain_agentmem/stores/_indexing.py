@@ -12,15 +12,18 @@ from langchain_core.embeddings import Embeddings
 from langgraph.store.base import IndexConfig, PutOp, get_text_at_path, tokenize_path
 from langgraph.store.base.embed import EmbeddingsLambda
 
-from langchain_agentmem.embeddings import WordLlamaEmbeddings, embedding_name, resolve_embeddings
+from langchain_agentmem.embeddings import (
+    WordLlamaEmbeddings,
+    dense_weight,
+    embedding_name,
+    resolve_embeddings,
+)
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.stores._namespaces import encode
 from langchain_agentmem.stores._ops import MODES, StoreIndexConfig
 from langchain_agentmem.stores._values import dump
 
 DISTANCES: Final = ("cosine", "inner_product", "l2")
-STATIC_DENSE_WEIGHT: Final = 0.3
-NEURAL_DENSE_WEIGHT: Final = 0.5
 INDEXED_CHARACTERS: Final = 100_000
 """How much of one text is embedded and found by words; the value itself is kept whole."""
 _WHOLE_VALUE: Final = ("$",)
@@ -127,8 +130,7 @@ def _choice(name: str, chosen: str, choices: Sequence[str]) -> str:
 
 def _weight(weight: float | None, embeddings: Embeddings | None) -> float:
     if weight is None:
-        static = isinstance(embeddings, WordLlamaEmbeddings)
-        return STATIC_DENSE_WEIGHT if static else NEURAL_DENSE_WEIGHT
+        return dense_weight(embeddings)
     if not weight >= 0:
         msg = f"index['dense_weight'] must not be negative, but is {weight!r}."
         raise ConfigurationError(msg)

@@ -1,9 +1,11 @@
 """`RAGMemory`: every promise of its docstrings, on every kind of store, sync and async."""
 
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.store.base import BaseStore
 
@@ -11,6 +13,7 @@ from langchain_agentmem.errors import ConfigurationError, MemoryNotFoundError
 from langchain_agentmem.items import MemoryItem, MemoryOperation
 from langchain_agentmem.memories import EVERYTHING, RAGMemory, Recall
 from langchain_agentmem.rendering import render_memories
+from langchain_agentmem.stores import FaissSqliteStore
 from tests.unit_tests.floor import START, Calls, Clock, everything
 from tests.unit_tests.memories.conftest import Make
 
@@ -335,6 +338,36 @@ def test_a_document_that_is_named_in_another_follows_it(make: Make, given: str) 
     found = memory.recall("In which state is Intrepid Farm?", config=ANN, limit=2).items
     assert [each.parts.get("title", 0.0) > 0 for each in found] == [False, True]
     assert "Des Moines" in found[1].text
+
+
+class _Meaning(Embeddings):
+    """A model of any script for which only one text means what is asked."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return the vectors of texts."""
+        return [[1.0, 0.0] if "奥斯陆" in text else [0.0, 1.0] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a query."""
+        return [1.0, 0.0] if text else [0.0, 0.0]
+
+
+def test_similarity_weighs_what_the_embedding_model_deserves(tmp_path: Path) -> None:
+    """A model that knows every script votes on Chinese, the bundled one is silent on it."""
+    shares = {}
+    own: Any = {"embed": _Meaning(), "dims": 2, "mode": "hybrid"}
+    stores = {
+        "own": FaissSqliteStore(tmp_path / "own.db", index=own),
+        "bundled": FaissSqliteStore(tmp_path / "bundled.db"),
+    }
+    for name, store in stores.items():
+        with store:
+            memory = RAGMemory(store=store)
+            memory.remember([("user", "她住在奥斯陆。"), ("user", "我养了一条狗。")], config=ANN)
+            best = memory.recall("家在哪里", config=ANN, limit=1).items[0]
+        shares[name] = best.parts.get("dense", 0.0)
+    assert shares["own"] > 0
+    assert shares["bundled"] == 0
 
 
 def test_a_session_is_a_thread_on_a_day(memory: Calls, store: BaseStore, clock: Clock) -> None:

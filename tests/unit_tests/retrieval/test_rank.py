@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_agentmem.retrieval.context import Candidate, Session, session_scores
-from langchain_agentmem.retrieval.rank import Ranked, Weights, rank
+from langchain_agentmem.retrieval.rank import STATIC_DENSE_WEIGHT, Ranked, Weights, rank
 
 NONE = Weights(
     **{**asdict(Weights()), **dict.fromkeys(set(asdict(Weights())) - {"latin_only"}, 0.0)}
@@ -107,8 +107,8 @@ def test_english_model_does_not_vote_on_chinese() -> None:
     """Dense similarity counts for a Latin question only, unless the model is multilingual."""
     weights = Weights()
     assert weights.dense_for("我住在哪里") == 0.0
-    assert weights.dense_for("Where do I live?") == weights.dense
-    assert replace(weights, latin_only=False).dense_for("我住在哪里") == weights.dense
+    assert weights.dense_for("Where do I live?") == STATIC_DENSE_WEIGHT
+    assert replace(weights, latin_only=False, dense=0.4).dense_for("我住在哪里") == 0.4
 
 
 def test_last_question_of_a_long_message_outweighs_the_chatter_before_it() -> None:
