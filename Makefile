@@ -10,7 +10,7 @@ UV_COMPILE = $(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --gen
 
 .DEFAULT_GOAL := help
 .SECONDARY:
-.PHONY: help demo test integration_tests lint type format bench bench_surfaces bench-quality bench_stores survival docs_check studio drawings lowest locks clean
+.PHONY: help demo test integration_tests lint type format bench bench_surfaces bench_writes bench-quality bench_stores survival docs_check studio drawings lowest locks clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z_-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -45,10 +45,13 @@ studio: $(VENV)/integration.stamp ## Open the graphs in LangGraph Studio, withou
 drawings: $(VENV)/dev.stamp ## Draw the graphs into the documentation anew.
 	$(BIN)/python scripts/drawings.py
 
-bench: bench_surfaces bench_stores ## Measure speed: what each surface costs, and stores side by side.
+bench: bench_surfaces bench_writes bench_stores ## Measure speed: surfaces, the write path, stores.
 
 bench_surfaces: $(VENV)/dev.stamp ## Measure what each surface costs.
 	$(BIN)/python benchmarks/surfaces.py $(ARGS)
+
+bench_writes: $(VENV)/dev.stamp ## Measure what writing with a model costs beside LangMem; ARGS=... passes options.
+	$(BIN)/python benchmarks/write_path.py $(ARGS)
 
 bench-quality: $(VENV)/integration.stamp ## Measure recall as in the README: DATA=folder; ARGS=... passes options.
 	@test -n "$(DATA)" || { echo "Name the folder of data: make bench-quality DATA=folder"; exit 1; }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rich.text import Text
 
 from langchain_agentmem.cli import _queue
-from langchain_agentmem.cli._memory import of_user, store_of
+from langchain_agentmem.cli._memory import store_of
 from langchain_agentmem.cli._model import chat_model
 from langchain_agentmem.cli._output import visible
 from langchain_agentmem.errors import ConfigurationError
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from langchain_agentmem.consolidation import MemoryQueue
     from langchain_agentmem.consolidation.records import Record
     from langchain_agentmem.memories.base import Memory
+    from langchain_agentmem.scopes import NamespaceTemplate
 
 _HINT: Final = "Name another one with --model or AGENTMEM_MODEL."
 
@@ -66,10 +69,45 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with store_of(args) as store:
         memory = _memory(args, store)
         queue = MemoryQueue(memory.namespace, store=store)
-        scope = queue.namespace.resolve(Scope.of(of_user(args.user))) if args.user else None
+        meant = _Meant(memory.namespace, args.user)
+        others = [each for each in queue.pending() if not meant.leads_to(each)]
+        if others:
+            out.note(
+                f"Left alone: {len(others)} waiting in other namespaces than "
+                f"{memory.namespace.template}; give --memory one that writes there."
+            )
         if args.dry_run:
-            return _show(_proposed(memory, queue, scope, now=args.now), out)
-        return _report(_worked_off(memory, queue, scope, now=args.now), out)
+            return _show(_proposed(memory, queue, meant, now=args.now), out)
+        return _report(_worked_off(memory, queue, meant, now=args.now), out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Meant:
+    """Which batches a command is about: those its memory would write to where they were submitted.
+
+    Attributes:
+        template: Namespace of the memory.
+        user: The only user, if one is named.
+    """
+
+    template: NamespaceTemplate
+    user: str | None
+
+    def leads_to(self, record: Record) -> bool:
+        """Tell whether the memory's namespace, for the submitter, is that of the batch."""
+        try:
+            return self.template.resolve(Scope.of({"configurable": _named(record)})) == record.scope
+        except ConfigurationError:
+            return False
+
+    def __call__(self, record: Record) -> bool:
+        """Tell whether a batch is meant."""
+        return self.leads_to(record) and self.user in (None, *_queue.labels(record))
+
+
+def _named(record: Record) -> dict[str, Any]:
+    """Return what the submitter's config and context name."""
+    return {**record.config.get("configurable", {}), **record.config.get("context", {})}
 
 
 def _memory(args: argparse.Namespace, store: BaseStore) -> Memory:
@@ -97,19 +135,17 @@ def _memory(args: argparse.Namespace, store: BaseStore) -> Memory:
         raise ConfigurationError(msg) from error
 
 
-def _worked_off(
-    memory: Memory, queue: MemoryQueue, scope: tuple[str, ...] | None, *, now: bool
-) -> list[Record]:
+def _worked_off(memory: Memory, queue: MemoryQueue, meant: _Meant, *, now: bool) -> list[Record]:
     """Work off what is due, and return the batches that were begun."""
     from langchain_agentmem.consolidation import LocalConsolidator, create_consolidation_graph
 
-    if now:
+    waiting = [each for each in queue.records() if each.state != "done" and meant(each)]
+    for scope in {each.scope for each in waiting} if now else ():
         queue.flush(scope)
-    before = {each.id: each.version for each in queue.records()}
-    with LocalConsolidator(queue, create_consolidation_graph(memory), scope=scope) as worker:
+    before = {each.id: each.attempts for each in waiting}
+    with LocalConsolidator(queue, create_consolidation_graph(memory), only=meant) as worker:
         worker.run_due()
-    changed = [each for each in queue.records() if before.get(each.id) != each.version]
-    return [each for each in changed if each.attempts and scope in (None, each.scope)]
+    return [each for each in queue.records() if each.attempts > before.get(each.id, sys.maxsize)]
 
 
 def _report(records: list[Record], out: Output) -> int:
@@ -127,19 +163,16 @@ def _report(records: list[Record], out: Output) -> int:
 
 
 def _proposed(
-    memory: Memory, queue: MemoryQueue, scope: tuple[str, ...] | None, *, now: bool
+    memory: Memory, queue: MemoryQueue, meant: _Meant, *, now: bool
 ) -> Iterator[tuple[Record, list[dict[str, Any]]]]:
     """Return what each waiting batch would change; nothing is written or taken."""
     from langchain_agentmem.consolidation import create_consolidation_graph
 
     graph = create_consolidation_graph(memory)
     at = queue.clock()
-    for each in queue.records():
+    for each in filter(meant, queue.records()):
         if each.claimable(at) or (now and each.state == "pending"):
-            if scope not in (None, each.scope):
-                continue
-            named = {**each.config.get("configurable", {}), **each.config.get("context", {})}
-            config: Any = {"configurable": {**named, DRY_RUN: True}}
+            config: Any = {"configurable": {**_named(each), DRY_RUN: True}}
             yield each, graph.invoke({"record": each.to_value()}, config)["report"]["operations"]
 
 

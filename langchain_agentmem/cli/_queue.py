@@ -23,7 +23,7 @@ def show(memory: RAGMemory, user: str | None, out: Output, *, limit: int) -> Non
     from langchain_agentmem.consolidation import MemoryQueue
 
     queue = MemoryQueue(memory.namespace, store=memory.store)
-    found = [each for each in queue.records() if user in (None, *_labels(each))]
+    found = [each for each in queue.records() if user in (None, *labels(each))]
     found.sort(key=lambda each: each.state != "failed")
     if out.as_json:
         for each in found[:limit]:
@@ -46,14 +46,15 @@ def say(record: Record, out: Output) -> None:
 
 
 def _heading(record: Record) -> Text:
-    where = [*_labels(record), *([record.thread_id] if record.thread_id else [])]
+    where = [*labels(record), *([record.thread_id] if record.thread_id else [])]
     head = Text(f"{record.state:9}", "bold")
     head.append(visible(" / ".join(where)), "cyan")
     head.append(f"  due {record.due_at:%Y-%m-%d %H:%M:%S} UTC  {record.id}", "dim")
     return head
 
 
-def _labels(record: Record) -> list[str]:
+def labels(record: Record) -> list[str]:
+    """Return the labels of a record's namespace, as they were given."""
     return [unescape_label(label) for label in record.scope]
 
 

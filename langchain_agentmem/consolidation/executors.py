@@ -16,6 +16,7 @@ from langchain_agentmem.errors import ConfigurationError, ConflictError
 from langchain_agentmem.steps.drivers import arun, run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from langgraph.store.base import BaseStore
@@ -52,7 +53,7 @@ class LocalConsolidator:
         graph: Any graph with `messages` and `record` in and `report` out, usually that of
             `create_consolidation_graph`.
         store: The store; without it the queue's, or the one of the run that submitted.
-        scope: Work on this scope alone; without it, on all.
+        only: Tells which records to work on; without it, all.
         max_workers: How many scopes are worked on at once.
         drain_at_exit: Work off everything, due or not, when the program ends (at most 10 s).
 
@@ -70,7 +71,7 @@ class LocalConsolidator:
         graph: Any,  # noqa: ANN401 - any runnable graph
         *,
         store: BaseStore | None = None,
-        scope: tuple[str, ...] | None = None,
+        only: Callable[[Record], bool] | None = None,
         max_workers: int = 4,
         drain_at_exit: bool = False,
     ) -> None:
@@ -80,7 +81,7 @@ class LocalConsolidator:
         self.queue = queue
         self.graph = graph
         self.store = store if store is not None else queue.store
-        self.scope = scope
+        self._only = only or (lambda _: True)
         self.max_workers = max_workers
         self._drain_at_exit = drain_at_exit
         self._wake = threading.Event()
@@ -238,7 +239,7 @@ class LocalConsolidator:
         busy = {job.record.scope for job in self._current()}
         free = [record for record in self._due if record.scope not in busy]
         if not free:
-            self._due = yield from self.queue.due_steps(self.scope)
+            self._due = list(filter(self._only, (yield from self.queue.due_steps())))
             free = [record for record in self._due if record.scope not in busy]
         for record in free:
             self._due.remove(record)
@@ -321,7 +322,7 @@ class LocalConsolidator:
         atexit.unregister(self._at_exit)
         until = time.monotonic() + timeout
         if drain and self.store is not None:
-            run(self.queue.flush_steps(self.scope), self._env())
+            run(self.queue.flush_steps(), self._env())
             self._begin_due()
         while (wait or drain) and time.monotonic() < until:
             if not self._current() and not (drain and self._begin_due()):
@@ -340,7 +341,7 @@ class LocalConsolidator:
             await asyncio.wait({self._task}, timeout=timeout)
             self._task.cancel()
         if drain and self.store is not None:
-            await arun(self.queue.flush_steps(self.scope), self._env())
+            await arun(self.queue.flush_steps(), self._env())
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.arun_due(), max(until - time.monotonic(), 0))
         self.close(wait=False)

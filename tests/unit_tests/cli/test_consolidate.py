@@ -129,3 +129,18 @@ def test_an_import_may_be_queued(
     ]
     refused = agentmem("import", talk, "--queue", "--format", "mem0")
     assert (refused.status, "--queue" in refused.err) == (1, True)
+
+
+def test_batches_of_another_namespace_are_left_alone(
+    waiting: Agentmem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was queued for a team is not remembered of the user who said it."""
+    with FaissSqliteStore(tmp_path / "memory.sqlite") as store:
+        team: Any = {"configurable": {"user_id": "ann", "team": "red"}}
+        queue = MemoryQueue(("teams", "{team}"), store=store)
+        queue.submit("We ship on Friday.", config=team, after_seconds=0)
+    scripted(monkeypatch, reply("Ann lives in Rome."))
+    done = waiting("consolidate", "--model", "x:y", "--json")
+    assert done.json == {"done": True, "consolidated": 1, "not_done": 0}
+    assert "Left alone: 1 waiting" in done.err
+    assert "2 pending" in waiting("inspect", "--queue").err
