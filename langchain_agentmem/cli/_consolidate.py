@@ -167,13 +167,18 @@ def _proposed(
 ) -> Iterator[tuple[Record, list[dict[str, Any]]]]:
     """Return what each waiting batch would change; nothing is written or taken."""
     from langchain_agentmem.consolidation import create_consolidation_graph
+    from langchain_agentmem.consolidation._calls import calls_of
 
     graph = create_consolidation_graph(memory)
     at = queue.clock()
     for each in filter(meant, queue.records()):
         if each.claimable(at) or (now and each.state == "pending"):
-            config: Any = {"configurable": {**_named(each), DRY_RUN: True}}
-            yield each, graph.invoke({"record": each.to_value()}, config)["report"]["operations"]
+            operations: list[dict[str, Any]] = []
+            for call in calls_of(graph, each, queue.max_messages_per_run):
+                context = {**call.named.get("context", {}), DRY_RUN: True}
+                report = graph.invoke(*call.arguments, context=context)["report"]
+                operations += report["operations"]
+            yield each, operations
 
 
 def _show(proposed: Iterator[tuple[Record, list[dict[str, Any]]]], out: Output) -> int:

@@ -70,6 +70,21 @@ def test_now_takes_what_is_not_due_of_one_user(
     assert "1 pending" in waiting("inspect", "--queue").err
 
 
+def test_a_dry_run_takes_a_long_batch_in_the_parts_of_a_real_one(
+    agentmem: Agentmem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model is shown 100 messages at once, whether something is written or not."""
+    with FaissSqliteStore(tmp_path / "memory.sqlite") as store:
+        said = [("user", f"Fact {number}.") for number in range(150)]
+        MemoryQueue(store=store, after_seconds=0).submit(said, config=of("ann"))
+    for options in (["--dry-run"], []):
+        model = scripted(monkeypatch, reply("One."), reply("Two."))
+        done = agentmem("consolidate", "--model", "x:y", *options)
+        assert done.status == 0
+        model.check()
+    assert sorted(contents(agentmem, "ann")) == ["One.", "Two."]
+
+
 @pytest.mark.parametrize("now", [False, True])
 def test_a_dry_run_shows_and_changes_nothing(
     waiting: Agentmem, monkeypatch: pytest.MonkeyPatch, *, now: bool
