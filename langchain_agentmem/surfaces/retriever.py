@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
@@ -16,10 +18,16 @@ from pydantic import ConfigDict
 
 from langchain_agentmem.items import StoredMemory, to_timestamp
 from langchain_agentmem.memories.base import Memory
-from langchain_agentmem.memories.state import Recall
+from langchain_agentmem.memories.short_term_base import ShortTermMemory
+from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.stores._filters import compile_filter
 
-_FILTER_POOL = 10
+if TYPE_CHECKING:
+    from langchain_agentmem.steps.effects import Steps
+    from langchain_agentmem.steps.environment import Environment
+
+_POOL: Final = 10
+"""So many times the wanted number is recalled where a filter chooses among it."""
 
 
 class MemoryRetriever(BaseRetriever):
@@ -74,10 +82,7 @@ class MemoryRetriever(BaseRetriever):
         k: int | None = None,
         scope: RunnableConfig | None = None,
     ) -> list[Document]:
-        limit = self.k if k is None else k
-        return self._documents(
-            self.memory.recall(query, config=scope, limit=self._pool(limit)), limit
-        )
+        return run(self._search(query, k), self._environment(scope))
 
     async def _aget_relevant_documents(
         self,
@@ -87,24 +92,28 @@ class MemoryRetriever(BaseRetriever):
         k: int | None = None,
         scope: RunnableConfig | None = None,
     ) -> list[Document]:
+        return await arun(self._search(query, k), self._environment(scope))
+
+    def _environment(self, scope: RunnableConfig | None) -> Environment:
+        """Return what a call runs with: without the budget of a prompt's text, `k` is the bound."""
+        has_budget = any(each.name == "max_tokens" for each in fields(self.memory.parameters))
+        is_text = has_budget and not isinstance(self.memory, ShortTermMemory)
+        return self.memory.environment(scope, None, {"max_tokens": sys.maxsize} if is_text else {})
+
+    def _search(self, query: str, k: int | None) -> Steps[list[Document]]:
+        """Recall more and more, until the filter leaves enough or there is no more."""
         limit = self.k if k is None else k
-        found = await self.memory.arecall(query, config=scope, limit=self._pool(limit))
-        return self._documents(found, limit)
-
-    def _pool(self, limit: int) -> int:
-        """Return how many memories to recall, so that enough are left by the filter."""
-        return limit * _FILTER_POOL if self.filter else limit
-
-    def _documents(self, found: Recall, limit: int) -> list[Document]:
         test = compile_filter(self.filter)
+        pool = limit if test is None else limit * _POOL
+        while True:
+            found = yield from self.memory._recall_steps(query, pool, None)  # noqa: SLF001 - those of `recall`
+            kept = [each for each in found.items if test is None or test(each.item.to_value())]
+            if len(kept) >= limit or test is None or len(found.items) < pool:
+                break
+            pool *= _POOL
         least = self.min_score
-        kept = [
-            each
-            for each in found.items
-            if (test is None or test(each.item.to_value()))
-            and (least is None or (each.score or 0) >= least)
-        ]
-        return [document_of(each) for each in kept[:limit]]
+        good = [each for each in kept if least is None or (each.score or 0) >= least]
+        return [document_of(each) for each in good[:limit]]
 
 
 def document_of(memory: StoredMemory) -> Document:

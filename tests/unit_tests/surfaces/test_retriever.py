@@ -78,6 +78,27 @@ def test_number_filter_and_least_score(memory: RAGMemory, invoke: Any) -> None: 
     assert invoke(MemoryRetriever(memory=memory, min_score=1e9), "dog", ANN) == []
 
 
+def test_long_memories_are_as_many_documents_as_short_ones(memory: RAGMemory, invoke: Any) -> None:  # noqa: ANN401 - see above
+    """The token budget of a prompt's text cuts no documents."""
+    said = [
+        HumanMessage(f"Rex {number} " + "and so on " * 300, id=str(number)) for number in range(9)
+    ]
+    memory.remember(said, config=ANN)
+    assert len(invoke(MemoryRetriever(memory=memory, k=9), "Rex", ANN)) == 9
+    assert len(memory.recall("Rex", config=ANN, limit=9).items) < 9
+
+
+def test_filter_is_searched_for_to_the_end(memory: RAGMemory, invoke: Any) -> None:  # noqa: ANN401 - see above
+    """What a filter chooses is found although much else matches the question better."""
+    said = [HumanMessage(f"My dog Rex is number {number}.", id=str(number)) for number in range(60)]
+    memory.remember(said, config=ANN)
+    for wanted in ("I live in Oslo.", "I like green tea."):
+        retriever = MemoryRetriever(memory=memory, k=1, filter={"content": wanted})
+        assert [each.page_content for each in invoke(retriever, "dog Rex", ANN)] == [wanted]
+    nothing = MemoryRetriever(memory=memory, k=1, filter={"content": "Never said."})
+    assert invoke(nothing, "dog Rex", ANN) == []
+
+
 def test_forgotten_memory_is_not_found(memory: RAGMemory, invoke: Any) -> None:  # noqa: ANN401 - see above
     """What was forgotten is no document any more."""
     retriever = MemoryRetriever(memory=memory)
