@@ -1,9 +1,9 @@
 """Measure model-free recall on LoCoMo, MemDaily and MuSiQue, and what each ingredient adds.
 
-Run by hand: `python benchmarks/recall.py DATA_FOLDER [--dataset NAME] [--ablate]`. The data sets
-are not part of the repository; `DATA_FOLDER` holds `locomo/`, `memdaily/` and `musique/`. The
-ranking functions are measured without a store; `agentmem bench` measures memories as a user has
-them, with the same loaders and the same measure.
+Run by hand: `python benchmarks/recall.py DATA_FOLDER [--dataset NAME] [--ablate] [--held-out]`. The
+data sets are not part of the repository; `DATA_FOLDER` holds `locomo/`, `memdaily/` and `musique/`.
+The ranking functions are measured without a store; `agentmem bench` measures memories as a user
+has them, with the same loaders and the same measure.
 """
 
 import argparse
@@ -27,6 +27,9 @@ from langchain_agentmem.retrieval.rules import without_names
 from langchain_agentmem.retrieval.text import index_text, query_terms, terms
 
 Embed = Callable[[list[str]], NDArray[np.float32]]
+_CONTEXT = ("previous", "following", "session_best", "session_lexical")
+_RULES = ("speaker", "date", "when")
+_FACTORS = (0.5, 1.0, 1.5)
 NAMES = ("locomo", "memdaily", "musique")
 
 
@@ -158,21 +161,55 @@ def measure(
 
 def ablations(weights: Weights) -> dict[str, Weights]:
     """Return the recipe without each ingredient."""
-    names = ("previous", "following", "session_best", "session_lexical", "speaker", "date", "when")
     return {
         **{
             f"- {name}": _without(weights, name)
-            for name in ("dense", "synonyms", "focus", *names, "title")
+            for name in ("dense", "synonyms", "focus", *_CONTEXT, *_RULES, "title")
         },
-        "- all context": _without(weights, *names[:4]),
-        "- all rules": _without(weights, *names[4:]),
-        "- context and rules": _without(weights, *names),
+        "- all context": _without(weights, *_CONTEXT),
+        "- all rules": _without(weights, *_RULES),
+        "- context and rules": _without(weights, *_CONTEXT, *_RULES),
     }
 
 
 def _without(weights: Weights, *names: str) -> Weights:
     """Return weights with some of them 0."""
     return Weights(**{**asdict(weights), **dict.fromkeys(names, 0.0)})
+
+
+def held_out(
+    prepared: Sequence[Prepared], weights: Weights, cutoffs: Sequence[int], depth: int
+) -> Tally:
+    """Ask each conversation with weights that were chosen on the others alone.
+
+    Each weight is halved, kept or raised by half, whichever finds most in the other
+    conversations while the rest stay as they are.
+    """
+    names = ("synonyms", *_CONTEXT, *_RULES)
+    options = {
+        (name, factor): Weights(**{**asdict(weights), name: factor * getattr(weights, name)})
+        for name in names
+        for factor in _FACTORS
+    }
+    found = {
+        option: [np.mean(_shares([part], changed, cutoffs, depth)) for part in prepared]
+        for option, changed in options.items()
+    }
+    tally = Tally(cutoffs)
+    for left_out, part in enumerate(prepared):
+        changed = asdict(weights)
+        for name in names:
+            others = [sum(np.delete(found[name, factor], left_out)) for factor in _FACTORS]
+            changed[name] *= _FACTORS[int(np.argmax(others))]
+        asked = measure([part], Weights(**changed), cutoffs, depth)
+        tally.rows += asked.rows
+    return tally
+
+
+def _shares(
+    prepared: Sequence[Prepared], weights: Weights, cutoffs: Sequence[int], depth: int
+) -> list[list[float]]:
+    return [shares for _, shares in measure(prepared, weights, cutoffs, depth).rows]
 
 
 def wordllama() -> Embed:
@@ -199,6 +236,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="folder with locomo/, memdaily/ and musique/")
     parser.add_argument("--dataset", choices=NAMES, action="append")
     parser.add_argument("--ablate", action="store_true", help="leave out each ingredient in turn")
+    parser.add_argument("--held-out", action="store_true", help="choose weights on the others")
     parser.add_argument("--lexical", action="store_true", help="no embedding model")
     parser.add_argument("--pool", type=int, default=POOL_DEPTH, help="candidates from the store")
     parser.add_argument("--weight", action="append", default=[], help="such as dense=0.5")
@@ -212,6 +250,9 @@ def main() -> None:
         cutoffs = dataset.cutoffs
         print(f"{name}: R@{cutoffs}, {'lexical' if arguments.lexical else 'wordllama'}, {weights}")
         report(dataset, measure(prepared, weights, cutoffs, arguments.pool))
+        if arguments.held_out:
+            tally = held_out(prepared, weights, cutoffs, arguments.pool)
+            print(f"  {'weights of the others':24}{tally.line()}")
         for label, changed in ablations(weights).items() if arguments.ablate else ():
             print(f"  {label:24}{measure(prepared, changed, cutoffs, arguments.pool).line()}")
 
