@@ -18,8 +18,10 @@ from langchain_agentmem.messages import to_messages
 from langchain_agentmem.scopes import NamespaceTemplate, Scope, current_scope, running
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.environment import Clock, Environment, utc_now
+from langchain_agentmem.surfaces._budget import without_budget
 
 if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
     from langgraph.store.base import BaseStore
 
     from langchain_agentmem.memories.base import Memory, Template
@@ -105,7 +107,8 @@ class Access:
         )
         if self.memory is None:
             return own
-        full = self.memory.environment({"configurable": dict(scope.configurable)}, scope.context)
+        config: RunnableConfig = {"configurable": dict(scope.configurable)}
+        full = self.memory.environment(config, scope.context, without_budget(self.memory))
         return replace(full, store=own.store, clock=own.clock, rng=own.rng, emitter=own.emitter)
 
 

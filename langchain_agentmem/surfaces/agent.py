@@ -23,6 +23,7 @@ from langchain_agentmem.parameters import with_model
 from langchain_agentmem.steps.effects import Ask, Emit, HasModel, Steps
 from langchain_agentmem.steps.flow import as_node
 from langchain_agentmem.steps.turns import session_key, thread_of
+from langchain_agentmem.surfaces._budget import SEARCH_TOKENS
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -170,7 +171,7 @@ def _tools(memory: Memory, tools: bool | Sequence[BaseTool]) -> list[BaseTool]:
     namespace = memory.namespace.template
     own = [
         create_manage_memory_tool(namespace, memory=memory),
-        create_search_memory_tool(namespace, memory=memory),
+        create_search_memory_tool(namespace, memory=memory, max_tokens=SEARCH_TOKENS),
     ]
     return own if tools is True else [*own, *tools]
 

@@ -30,6 +30,7 @@ from langchain_agentmem.retrieval import budget
 from langchain_agentmem.scopes import NamespaceTemplate
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import HasModel, Setting, Steps
+from langchain_agentmem.surfaces._budget import SEARCH_TOKENS
 from langchain_agentmem.surfaces._fail_open import fail_open
 from langchain_agentmem.surfaces._recording import new_messages, record
 from langchain_agentmem.surfaces.tools import create_manage_memory_tool, create_search_memory_tool
@@ -361,7 +362,7 @@ def _tokens(text: str) -> int:
 def _tools(memory: Memory) -> list[BaseTool]:
     return [
         create_manage_memory_tool(memory=memory, name=MANAGE),
-        create_search_memory_tool(memory=memory, name=SEARCH),
+        create_search_memory_tool(memory=memory, name=SEARCH, max_tokens=SEARCH_TOKENS),
     ]
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.callbacks import (
@@ -18,9 +16,9 @@ from pydantic import ConfigDict
 
 from langchain_agentmem.items import StoredMemory, to_timestamp
 from langchain_agentmem.memories.base import Memory
-from langchain_agentmem.memories.short_term_base import ShortTermMemory
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.stores._filters import compile_filter
+from langchain_agentmem.surfaces._budget import without_budget
 
 if TYPE_CHECKING:
     from langchain_agentmem.steps.effects import Steps
@@ -95,10 +93,7 @@ class MemoryRetriever(BaseRetriever):
         return await arun(self._search(query, k), self._environment(scope))
 
     def _environment(self, scope: RunnableConfig | None) -> Environment:
-        """Return what a call runs with: without the budget of a prompt's text, `k` is the bound."""
-        has_budget = any(each.name == "max_tokens" for each in fields(self.memory.parameters))
-        is_text = has_budget and not isinstance(self.memory, ShortTermMemory)
-        return self.memory.environment(scope, None, {"max_tokens": sys.maxsize} if is_text else {})
+        return self.memory.environment(scope, None, without_budget(self.memory))
 
     def _search(self, query: str, k: int | None) -> Steps[list[Document]]:
         """Recall more and more, until the filter leaves enough or there is no more."""

@@ -195,7 +195,8 @@ def create_search_memory_tool(
             `"compact"` for one line a memory: id, date, content. Remarks on the request stand
             at the end, in JSON as `{"note": ...}`.
         min_score: Matches with a lower score are left out; scores are the store's own.
-        max_tokens: Most tokens of the results; whole memories are cut, worst first.
+        max_tokens: Most tokens of the results; whole memories are cut, worst first, and the
+            result tells how many. Without it `limit` is the only bound, with `memory` too.
         clock: Gives the present time, aware.
 
     Returns:

@@ -310,6 +310,18 @@ def test_unknown_options_are_refused(option: dict[str, Any]) -> None:
         create_search_memory_tool("m", **option)
 
 
+def test_long_memories_can_be_paged_through(tools: Tools) -> None:
+    """The memory's budget for a prompt cuts no result: what `max_tokens` leaves out is told."""
+    memory = RAGMemory(store=tools.store, clock=tools.clock)
+    said = [("user", f"Rex {number} " + "and so on " * 300) for number in range(9)]
+    memory.remember(said, config=ANN)
+    options = {"memory": memory, "response_format": "content_and_artifact"}
+    pages = [tools.search(query="Rex", limit=3, offset=at, options=options) for at in (0, 3, 6)]
+    assert len({each.key for page in pages for each in page.artifact}) == 9
+    short = tools.search(query="Rex", limit=9, options={"memory": memory, "max_tokens": 2000})
+    assert "more left out for length" in short.content
+
+
 def test_memory_recalls_for_the_tool(tools: Tools) -> None:
     """With `memory=` the tool finds what was said in conversations, within the scope."""
     memory = RAGMemory(store=tools.store, clock=tools.clock)
