@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from random import Random
 from typing import Any, Literal
 
@@ -88,7 +89,7 @@ class VectorStoreRetrieverMemory(StoredChainMemory):
 
     Attributes:
         k: How many.
-        return_docs: True to fill in documents instead of a text.
+        return_docs: True to fill in documents, however long, instead of a text for a prompt.
         store: A LangGraph store; by default one that is not persistent.
         namespace: Where the sessions lie.
         clock: Gives the present time.
@@ -103,7 +104,10 @@ class VectorStoreRetrieverMemory(StoredChainMemory):
     rng: Random | None = None
 
     def _make_memory(self) -> Memory:
-        return RAGMemory(store=self.store, namespace=self.namespace, clock=self.clock, rng=self.rng)
+        bound: dict[str, Any] = {"max_tokens": sys.maxsize} if self.return_docs else {}
+        return RAGMemory(
+            store=self.store, namespace=self.namespace, clock=self.clock, rng=self.rng, **bound
+        )
 
     def _keep(self, messages: list[AnyMessage], env: Environment) -> Steps[None]:
         yield from super()._keep([_spoken(each) for each in messages], env)

@@ -453,6 +453,14 @@ def test_relevant_messages_are_loaded_as_documents(ways: Ways, store: BaseStore)
     assert document.page_content == "My dog is called Rex."
 
 
+def test_long_messages_are_as_many_documents_as_short_ones(ways: Ways, store: BaseStore) -> None:
+    """Documents are bounded by their number, not by the budget of a prompt."""
+    memory = VectorStoreRetrieverMemory(k=6, return_docs=True, store=store, session_id="s")
+    for number in range(6):
+        ways.save(memory, f"Rex {number} " + "and so on " * 300, "Noted.")
+    assert len(ways.load(memory, input="What of Rex?")) == 6
+
+
 def test_combined_memories_do_not_store_each_other(ways: Ways, store: BaseStore) -> None:
     """What one memory fills in is no input of the other: lengths do not grow."""
     vector = VectorStoreRetrieverMemory(
