@@ -2,7 +2,8 @@
 
 Methods, arguments and results are mem0's; behind them works `Mem0` on a LangGraph store. What
 differs: whose memory it is must always be said, for `get`, `update`, `delete` and `history` too;
-`delete` and `delete_all` erase for good, journal included; there is no `reset` of everybody.
+`delete` and `delete_all` erase for good, journal included; there is no `reset` of everybody;
+`agent_id` and `run_id` need a namespace that has them, and are refused where it has not.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _CAUSE: Final = Cause(surface="mem0")
 _NAMES: Final = ("user_id", "agent_id", "run_id")
+_APART: Final = {"run_id": ("run_id", "thread_id")}
+"""Variables of a namespace that an id fills, where they are more than its own."""
 
 
 class _Api:
@@ -151,14 +154,16 @@ class _Api:
             ConfigurationError: An id is unknown, or the namespace does not tell it apart.
         """
         given = {name: value for name, value in ids.items() if value is not None}
+        known = set(self.memory.namespace.variables)
         for name in given:
             if name not in _NAMES:
                 msg = f"Unknown argument {name!r}; whose memory it is, {_NAMES} say."
                 raise ConfigurationError(msg)
-            if name == "agent_id" and name not in self.memory.namespace.variables:
+            if not known.intersection(_APART.get(name, (name,))):
+                kind = name.removesuffix("_id")
                 msg = (
-                    "agent_id is given, but the namespace does not tell agents apart; pass "
-                    "namespace=('memories', '{user_id}', '{agent_id}')."
+                    f"{name} is given, but the namespace does not tell {kind}s apart; leave it "
+                    f"out, or pass namespace=('memories', '{{user_id}}', '{{{name}}}')."
                 )
                 raise ConfigurationError(msg)
         config: Any = {"configurable": {"thread_id": given.get("run_id"), **given}}
@@ -213,8 +218,10 @@ class _Api:
 
     def _delete(self, memory_id: str | None) -> Steps[dict[str, str]]:
         chosen = EVERYTHING if memory_id is None else memory_id
+        homes = yield from self._homes()
         erased = yield from self.memory._erase(chosen)  # noqa: SLF001 - the steps of `forget`
-        return {"message": f"{len(erased)} memories erased."}
+        count = sum(each.namespace in homes for each in erased)
+        return {"message": f"{count} memories erased."}
 
     def _history(self, memory_id: str) -> Steps[list[dict[str, Any]]]:
         found = _there((yield from self._found(memory_id, hidden=True)), memory_id)

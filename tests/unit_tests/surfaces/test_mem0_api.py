@@ -134,3 +134,48 @@ async def test_agents_may_have_memories_of_their_own(tmp_path: Path) -> None:
     assert memory.get_all(user_id="ann", agent_id="b")["results"] == []
     with pytest.raises(ConfigurationError, match="not both"):
         Memory(Mem0(store=store), model=None)
+
+
+async def test_delete_all_of_a_run_never_erases_the_whole_user(api: Api) -> None:
+    """A run that the namespace does not tell apart is refused by every method."""
+    await api("add", "Ann likes tea", user_id="ann", infer=False)
+    calls = {
+        "add": ["x"],
+        "search": ["x"],
+        "get_all": [],
+        "get": ["1"],
+        "update": ["1", "x"],
+        "delete": ["1"],
+        "delete_all": [],
+        "history": ["1"],
+    }
+    for name, args in calls.items():
+        with pytest.raises(ConfigurationError, match="runs apart"):
+            await api(name, *args, user_id="ann", run_id="r1")
+    with pytest.raises(ConfigurationError, match="runs apart"):
+        await api("get_all", filters={"user_id": "ann", "run_id": "r1"})
+    assert len((await api("get_all", user_id="ann"))["results"]) == 1
+
+
+@pytest.mark.parametrize("variable", ["run_id", "thread_id"])
+async def test_runs_may_have_memories_of_their_own(tmp_path: Path, variable: str) -> None:
+    """With a namespace that tells them apart, one run is searched, listed and erased alone."""
+    store = make_store("sqlite", tmp_path)
+    memory = Memory(Mem0(store=store, namespace=("memories", "{user_id}", f"{{{variable}}}")))
+    memory.add("tea", user_id="ann", run_id="a", infer=False)
+    memory.add("milk", user_id="ann", run_id="b", infer=False)
+    for found in (
+        memory.search("tea or milk", user_id="ann", run_id="a"),
+        memory.get_all(user_id="ann", run_id="a"),
+    ):
+        assert [each["memory"] for each in found["results"]] == ["tea"]
+    memory.delete_all(user_id="ann", run_id="a")
+    assert memory.get_all(user_id="ann", run_id="a")["results"] == []
+    assert len(memory.get_all(user_id="ann", run_id="b")["results"]) == 1
+
+
+async def test_delete_all_counts_memories_and_not_what_lies_beside_them(api: Api) -> None:
+    """The messages that are kept as context are erased, too, but are no memories."""
+    for text in ("tea", "milk", "wine"):
+        await api("add", text, user_id="ann", infer=False)
+    assert (await api("delete_all", user_id="ann"))["message"] == "3 memories erased."
