@@ -13,7 +13,7 @@ from langgraph.store.base import BaseStore
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.items import Cause, MemoryOperation, StoredMemory
-from langchain_agentmem.memories.changes import MemoryChanges
+from langchain_agentmem.memories.changes import MemoryChanges, One, named, place_of
 from langchain_agentmem.memories.forgetting import (
     EVERYTHING,
     Everything,
@@ -299,7 +299,7 @@ class Memory(MemoryChanges):
 
     def forget(
         self,
-        selector: Selector,
+        selector: Selector | One | Sequence[One],
         *,
         config: RunnableConfig | None = None,
         context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
@@ -310,7 +310,9 @@ class Memory(MemoryChanges):
         Conversation checkpoints of a graph are not the memory's and are not touched.
 
         Args:
-            selector: A key, several keys, a filter on the stored values, or `EVERYTHING`.
+            selector: A memory as `recall` gives it or its key, several of them, a filter on the
+                stored values, or `EVERYTHING`. A key that is not there is no error: nothing is
+                erased, and nothing returned.
             config: The call's config; its `configurable` names the scope.
             context: The runtime context, which wins over the config.
             vacuum: Whether to rewrite the store's file, which takes as long as the file is big:
@@ -322,7 +324,9 @@ class Memory(MemoryChanges):
             One applied `DELETE` for each memory that is gone.
 
         Raises:
-            ConfigurationError: `vacuum` with a store that has no `vacuum()`; nothing was erased.
+            ConfigurationError: `vacuum` with a store that has no `vacuum()`, or a memory of
+                another scope; nothing was erased.
+            TypeError: The selector is something else, such as None; nothing was erased.
             ValueError: The filter selects by nothing; nothing was erased.
             StorageError: `vacuum` had to wait too long for other readers of the file.
         """
@@ -331,7 +335,7 @@ class Memory(MemoryChanges):
 
     async def aforget(
         self,
-        selector: Selector,
+        selector: Selector | One | Sequence[One],
         *,
         config: RunnableConfig | None = None,
         context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
@@ -361,14 +365,16 @@ class Memory(MemoryChanges):
         """Return the parameters of this call."""
         return (yield from Settings(self.parameters, self.preset))
 
-    def forget_steps(self, selector: Selector, clean: Call | None) -> Steps[list[MemoryOperation]]:
+    def forget_steps(
+        self, selector: Selector | One | Sequence[One], clean: Call | None
+    ) -> Steps[list[MemoryOperation]]:
         """Return the steps of `forget`, with what cleans the store's file afterwards."""
         erased = yield from self._erase(selector)
         if clean is not None:
             yield from clean
         return erased
 
-    def _erase(self, selector: Selector) -> Steps[list[MemoryOperation]]:
+    def _erase(self, selector: Selector | One | Sequence[One]) -> Steps[list[MemoryOperation]]:
         scope = yield from self.scope()
         cause = Cause(surface="forget")
         own = (*scope, self.architecture)
@@ -376,8 +382,13 @@ class Memory(MemoryChanges):
             erased = yield from journal.erase_below(own, cause=cause)
             bare = yield from journal.erase_below(scope, exact=True, cause=cause)
             return erased + bare
-        refs = yield from select(selector, scope, own)
-        refs = [*refs, *(yield from self.erased_with(refs))]
+        if isinstance(selector, Mapping):
+            refs = yield from select(selector, scope, own)
+        else:
+            memories, keys = named(selector)
+            refs = [place_of(each, scope) for each in memories]
+            refs += yield from select(keys, scope, own)
+        refs = list(dict.fromkeys([*refs, *(yield from self.erased_with(refs))]))
         erased = yield from journal.erase(refs, cause=cause)
         yield from self.on_erased(erased)
         return erased

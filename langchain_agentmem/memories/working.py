@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from langchain_agentmem.errors import ConflictError, StorageError
 from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation, StoredMemory
 from langchain_agentmem.memories.base import Memory
+from langchain_agentmem.memories.changes import One
 from langchain_agentmem.memories.forgetting import Everything, Selector
 from langchain_agentmem.memories.written import RecallState, assembled, query_of
 from langchain_agentmem.parameters import Parameters, described
@@ -189,7 +190,7 @@ class WorkingMemory(Memory):
         except (ConflictError, StorageError) as error:
             yield from Emit("working_set_not_kept", {"error": type(error).__name__})
 
-    def _erase(self, selector: Selector) -> Steps[list[MemoryOperation]]:
+    def _erase(self, selector: Selector | One | Sequence[One]) -> Steps[list[MemoryOperation]]:
         erased = yield from self.memory._erase(selector)  # noqa: SLF001 - a `Memory` as this one
         if isinstance(selector, Everything):
             own = (*(yield from self.scope()), self.architecture)
