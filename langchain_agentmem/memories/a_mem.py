@@ -25,8 +25,8 @@ from langchain_agentmem.items import (
     StoredMemory,
     to_timestamp,
 )
+from langchain_agentmem.memories.state import RecallState
 from langchain_agentmem.memories.written import (
-    RecallState,
     WriteState,
     WrittenMemory,
     limit_of,

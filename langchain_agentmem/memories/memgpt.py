@@ -25,8 +25,8 @@ from langchain_agentmem.memories.memgpt_agent import Agent
 from langchain_agentmem.memories.memgpt_queue import Queue
 from langchain_agentmem.memories.memgpt_sleep import sleep
 from langchain_agentmem.memories.memgpt_tools import Desk
-from langchain_agentmem.memories.state import RememberOutput
-from langchain_agentmem.memories.written import RecallState, assembled, query_of
+from langchain_agentmem.memories.state import RecallState, RememberOutput
+from langchain_agentmem.memories.written import assembled, query_of
 from langchain_agentmem.messages import to_messages
 from langchain_agentmem.parameters import Parameters, described
 from langchain_agentmem.retrieval.rank import POOL_DEPTH

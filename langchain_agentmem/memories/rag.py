@@ -19,6 +19,7 @@ from typing_extensions import TypedDict
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.items import MemoryOperation, StoredMemory
 from langchain_agentmem.memories.base import Memory
+from langchain_agentmem.memories.state import RecallState
 from langchain_agentmem.messages import encodable, last_human_text
 from langchain_agentmem.parameters import Parameters, described
 from langchain_agentmem.rendering import render_line, render_memories
@@ -64,18 +65,6 @@ class RAGParameters(Parameters):
                 raise ConfigurationError(msg)
 
 
-class RAGRecallState(TypedDict, total=False):
-    """State of the recall graph; nothing of it but the conversation enters a checkpoint."""
-
-    messages: Annotated[list[AnyMessage], add_messages]
-    query: Annotated[str, UntrackedValue]
-    limit: Annotated[int | None, UntrackedValue]
-    as_of: Annotated[str | None, UntrackedValue]
-    memories: Annotated[list[dict[str, Any]], UntrackedValue]
-    memory_context: Annotated[str, UntrackedValue]
-    tokens: Annotated[int, UntrackedValue]
-
-
 class RAGRememberState(TypedDict, total=False):
     """State of the remember graph."""
 
@@ -109,7 +98,7 @@ class RAGMemory(Memory):
             Step("retrieve", self._retrieve),
             Step("add_neighbors", self._add_neighbors),
             Step("assemble", self._assemble),
-            state=RAGRecallState,
+            state=RecallState,
         )
 
     def _retrieve(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:

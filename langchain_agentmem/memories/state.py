@@ -51,6 +51,18 @@ class RecallInput(TypedDict, total=False):
     ]
 
 
+class RecallState(TypedDict, total=False):
+    """State of a recall graph; nothing of it but the conversation enters a checkpoint."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    query: Annotated[str, UntrackedValue]
+    limit: Annotated[int | None, UntrackedValue]
+    as_of: Annotated[str | None, UntrackedValue]
+    memories: Annotated[list[dict[str, Any]], UntrackedValue]
+    memory_context: Annotated[str, UntrackedValue]
+    tokens: Annotated[int, UntrackedValue]
+
+
 def recall_input(query: Conversation, limit: int | None, as_of: datetime | None) -> dict[str, Any]:
     """Return the state that a call of `recall` begins with.
 

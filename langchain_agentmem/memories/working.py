@@ -16,7 +16,8 @@ from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation, StoredM
 from langchain_agentmem.memories.base import Memory
 from langchain_agentmem.memories.changes import One
 from langchain_agentmem.memories.forgetting import Everything, Selector
-from langchain_agentmem.memories.written import RecallState, assembled, query_of
+from langchain_agentmem.memories.state import RecallState
+from langchain_agentmem.memories.written import assembled, query_of
 from langchain_agentmem.parameters import Parameters, described
 from langchain_agentmem.scopes import NamespaceTemplate, reserved
 from langchain_agentmem.steps import journal

@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 
 from langchain_agentmem.items import Cause, MemoryOperation, StoredMemory
 from langchain_agentmem.memories.base import Memory
+from langchain_agentmem.memories.state import RecallState
 from langchain_agentmem.messages import last_human_text
 from langchain_agentmem.rendering import render_line, render_memories
 from langchain_agentmem.retrieval.budget import count_tokens, fit
@@ -23,18 +24,6 @@ from langchain_agentmem.steps.flow import END, Flow, Step
 from langchain_agentmem.steps.intake import Redact, hear, redacted, turns_of
 from langchain_agentmem.steps.recall import moment_of
 from langchain_agentmem.steps.turns import Log
-
-
-class RecallState(TypedDict, total=False):
-    """State of a recall graph; nothing of it but the conversation enters a checkpoint."""
-
-    messages: Annotated[list[AnyMessage], add_messages]
-    query: Annotated[str, UntrackedValue]
-    limit: Annotated[int | None, UntrackedValue]
-    as_of: Annotated[str | None, UntrackedValue]
-    memories: Annotated[list[dict[str, Any]], UntrackedValue]
-    memory_context: Annotated[str, UntrackedValue]
-    tokens: Annotated[int, UntrackedValue]
 
 
 class WriteState(TypedDict, total=False):
