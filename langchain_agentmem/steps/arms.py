@@ -27,7 +27,7 @@ from langchain_agentmem.steps.effects import (
     SearchMode,
     Steps,
 )
-from langchain_agentmem.steps.recall import Moment, ref_text, searched_text, when_said
+from langchain_agentmem.steps.recall import Moment, earlier, ref_text, searched_text, when_said
 
 OKAPI_K1: Final = 1.5
 OKAPI_B: Final = 0.75
@@ -46,7 +46,9 @@ def best(
 ) -> Steps[list[StoredMemory]]:
     """Return the best memories of a namespace: by cosine, by words without it, else the newest."""
     test = moment.shows
-    past = (yield from hidden(home, test)) if moment.past else []
+    past = (
+        [each for each in (yield from earlier(home, moment)) if test(each)] if moment.past else []
+    )
     if not query:
         return sorted([*(yield from newest(home, limit, test)), *past], key=_age)[:limit]
     near = yield from semantic(home, query, limit, test)

@@ -17,7 +17,7 @@ from langchain_agentmem.retrieval.fusion import reciprocal_rank_fusion
 from langchain_agentmem.retrieval.text import query_terms
 from langchain_agentmem.steps import arms, entities, journal
 from langchain_agentmem.steps.effects import Get, Steps
-from langchain_agentmem.steps.recall import Moment, ref_text, session_ref, when_said
+from langchain_agentmem.steps.recall import Moment, earlier, ref_text, session_ref, when_said
 
 _ARM_DEPTH: Final = 60
 _QUERY_ENTITIES: Final = 8
@@ -117,15 +117,23 @@ def _newest(question: Question, places: Sequence[Place]) -> Steps[list[StoredMem
     found: list[StoredMemory] = []
     for home in (home for place in places for home in place.homes):
         found += yield from arms.newest(home, question.limit, question.shows)
-        if question.closed_too:
-            found += yield from arms.hidden(home, question.shows)
+        found += yield from _past(home, question)
     return sorted(found, key=when_said, reverse=True)[: question.limit]
+
+
+def _past(home: tuple[str, ...], question: Question) -> Steps[list[StoredMemory]]:
+    """Return the closed memories that may answer, and earlier versions if the past is asked."""
+    if question.moment.past:
+        return [
+            each for each in (yield from earlier(home, question.moment)) if question.shows(each)
+        ]
+    return (yield from arms.hidden(home, question.shows)) if question.closed_too else []
 
 
 def _search_home(home: tuple[str, ...], question: Question, found: _Found) -> Steps[None]:
     query, depth = question.query, question.depth
     near = yield from arms.semantic(home, query, depth, question.shows)
-    past = (yield from arms.hidden(home, question.shows)) if question.closed_too else []
+    past = yield from _past(home, question)
     named = yield from arms.lexical(home, query, depth, question.shows, near=near, past=past)
     near += yield from arms.embedded(query, arms.shortlist(query, past, depth))
     found.add(found.semantic, [e for e in near if (e.score or 0.0) >= question.threshold])

@@ -222,6 +222,22 @@ def _entry(version: int, record: Mapping[str, object], after: MemoryItem) -> Jou
     )
 
 
+def as_it_was(memory: StoredMemory, at: datetime) -> Steps[StoredMemory]:
+    """Return a memory as its last version by then, by the times at which changes were applied.
+
+    Its first version stays its first: a turn that was imported today may have been said long ago.
+    That it was closed since is still told; its validity says until when it held.
+    """
+    item = memory.item
+    for _, record in (yield from _records(memory.namespace, memory.key, item.version)):
+        before = record.get("before")
+        if parse_timestamp(str(record["at"])) <= at or not isinstance(before, Mapping):
+            break
+        previous = MemoryItem.from_value(before)
+        item = item if previous.content == item.content else previous
+    return replace(memory, item=item, updated_at=at)
+
+
 def undo(namespace: tuple[str, ...], key: str) -> Steps[MemoryOperation]:
     """Take the last change of one memory back; that is itself a change and can be undone.
 

@@ -33,6 +33,7 @@ from langchain_agentmem.steps.effects import (
     Steps,
     StoreEmbeddings,
 )
+from langchain_agentmem.steps.journal import as_it_was
 from langchain_agentmem.steps.turns import session_key
 
 _RANKED_CHARACTERS: Final = 100_000
@@ -53,9 +54,15 @@ class Moment:
 
     def shows(self, memory: StoredMemory) -> bool:
         """Tell whether a memory was known and held at the moment."""
-        if self.past:
-            return when_said(memory) <= self.at and memory.item.holds_at(self.at)
-        return memory.item.is_current(self.at)
+        if not self.past:
+            return memory.item.is_current(self.at)
+        known = when_said(memory) <= self.at and not self.precedes_change_of(memory)
+        return known and memory.item.holds_at(self.at)
+
+    def precedes_change_of(self, memory: StoredMemory) -> bool:
+        """Tell whether a memory may have had another content at the moment."""
+        changed = memory.item.version > 1 or memory.item.status != "active"
+        return changed and (memory.updated_at is None or memory.updated_at > self.at)
 
 
 def moment_of(state: Mapping[str, Any]) -> Steps[Moment]:
@@ -97,8 +104,7 @@ def search(home: tuple[str, ...], query: str, depth: int, moment: Moment) -> Ste
         if found[0].score is None and not whole:
             found = yield from List(home, filter=known)
     if moment.past:
-        hidden = yield from List(closed(home), filter=known)
-        found = [*found, *(replace(each, namespace=home) for each in hidden)]
+        found = [*found, *(yield from earlier(home, moment))]
     shown = [each for each in found if moment.shows(each)]
     if query and (moment.past or not by_words):
         return _scored_here(query, shown)
@@ -107,6 +113,23 @@ def search(home: tuple[str, ...], query: str, depth: int, moment: Moment) -> Ste
         [each.parts.get("lexical", 0.0) for each in shown],
         [each.parts.get("cosine", math.nan) for each in shown],
     )
+
+
+def earlier(home: tuple[str, ...], moment: Moment) -> Steps[list[StoredMemory]]:
+    """Return the memories of a namespace that are closed or were changed since, as they were."""
+    updated = {"version": {"$gt": 1}} if (yield from HasWiderSearch()) else None
+    hidden = yield from List(closed(home))
+    found = [
+        *(each for each in (yield from List(home, filter=updated))),
+        *(replace(each, namespace=home) for each in hidden),
+    ]
+    then: list[StoredMemory] = []
+    for each in found:
+        if moment.precedes_change_of(each):
+            then.append((yield from as_it_was(each, moment.at)))
+        elif each.item.status != "active":
+            then.append(each)
+    return then
 
 
 def _scored_here(query: str, found: Sequence[StoredMemory]) -> Pool:

@@ -1,5 +1,6 @@
 """`RAGMemory`: every promise of its docstrings, on every kind of store, sync and async."""
 
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from langchain_agentmem.items import MemoryItem, MemoryOperation
 from langchain_agentmem.memories import EVERYTHING, RAGMemory, Recall
 from langchain_agentmem.rendering import render_memories
 from langchain_agentmem.stores import FaissSqliteStore
+from langchain_agentmem.surfaces.tools import create_manage_memory_tool
 from tests.unit_tests.floor import START, Calls, Clock, everything
 from tests.unit_tests.memories.conftest import Make
 
@@ -300,6 +302,39 @@ def test_as_of_recalls_what_was_known_then(memory: Calls, clock: Clock) -> None:
     memory.undo(next(hit for hit in hits if "Oslo" in hit.text), config=ANN)
     assert _texts(memory.recall("Where do I live?", config=ANN)) == ["I live in Bergen."]
     assert _texts(memory.recall("Where do I live?", config=ANN, as_of=then)) == ["I live in Oslo."]
+
+
+def test_as_of_shows_the_words_of_then_and_not_those_of_a_later_edit(
+    memory: Calls, store: BaseStore, clock: Clock
+) -> None:
+    """A changed memory is found by its earlier words, also after it was deleted; or not at all."""
+    manage = create_manage_memory_tool(HOME, store=store, clock=clock)
+    said = re.search(r"[0-9a-f]{8}-[0-9a-f-]{27}", manage.invoke({"content": "I live in Oslo."}))
+    assert said
+    clock.move(days=2)
+    then = clock() - timedelta(days=1)
+    manage.invoke({"content": "My home is Rome.", "action": "update", "id": said[0]})
+    assert _texts(memory.recall("home", config=ANN)) == ["My home is Rome."]
+    assert _texts(memory.recall("Oslo", config=ANN, as_of=then)) == ["I live in Oslo."]
+    clock.move(days=2)
+    manage.invoke({"action": "delete", "id": said[0]})
+    assert memory.recall("Oslo", config=ANN) == Recall()
+    assert _texts(memory.recall("Oslo", config=ANN, as_of=then)) == ["I live in Oslo."]
+    between = clock() - timedelta(days=1)
+    assert _texts(memory.recall("Rome", config=ANN, as_of=between)) == ["My home is Rome."]
+    assert memory.recall("Oslo", config=ANN, as_of=then - timedelta(days=9)) == Recall()
+
+
+def test_as_of_shows_a_turn_as_it_was_first_imported(memory: Calls, clock: Clock) -> None:
+    """An edit that was imported later is not what was known, whenever the turn was said."""
+    long_ago = START - timedelta(days=90)
+    for text in ("I live in Oslo.", "I live in Rome."):
+        told = {"observed_at": long_ago}
+        memory.remember([HumanMessage(text, id="m1", additional_kwargs=told)], config=ANN)
+        clock.move(days=1)
+    then = long_ago + timedelta(days=1)
+    assert _texts(memory.recall("live", config=ANN, as_of=then)) == ["I live in Oslo."]
+    assert _texts(memory.recall("live", config=ANN)) == ["I live in Rome."]
 
 
 def test_as_of_without_zone_is_refused(memory: Calls) -> None:
