@@ -17,6 +17,7 @@ from langchain_agentmem.retrieval.rules import (
     asked_at_last,
     asks_when,
     is_first_person,
+    is_question,
     is_user,
     named_speakers,
     time_share,
@@ -54,6 +55,7 @@ class Weights:
         speaker: The turn's speaker is the one asked about.
         date: The turn's day matches a date in the question.
         when: The question asks for a time and the turn speaks of one.
+        echo: What a turn loses of its score that asks the very same question.
         title: The document's title is named in one of the first five.
     """
 
@@ -68,6 +70,7 @@ class Weights:
     speaker: float = 0.3
     date: float = 0.25
     when: float = 0.07
+    echo: float = 1.0
     title: float = 0.4
 
     def dense_for(self, query: str) -> float:
@@ -134,10 +137,13 @@ def rank(
         gained.setdefault(key, {}).update(parts)
     top = max((sum(parts.values()) for parts in gained.values()), default=0.0) or 1.0
     rules = Rules.of(query, turns.values(), weights)
+    asked = words(query) if weights.echo and is_question(query) else []
     ranked = []
     for key, turn in turns.items():
         parts = {name: value / top for name, value in gained[key].items() if value}
         rules.add_to(parts, turn)
+        if asked and turn.words == asked:
+            parts["echo"] = -weights.echo * sum(parts.values())
         ranked.append(Ranked(key, sum(parts.values()), parts, pool.get(key)))
     ranked.sort(key=lambda one: (-one.score, -_age(turns[one.key]), one.key))
     return follow_titles(ranked, weights.title)

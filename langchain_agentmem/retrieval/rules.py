@@ -92,8 +92,13 @@ def asked_at_last(query: str) -> str | None:
         that is a single sentence.
     """
     sentences = [found.strip() for found in _SENTENCE.findall(query) if words(found)]
-    asked = [sentence for sentence in sentences if sentence.endswith(_QUESTION_MARKS)]
+    asked = list(filter(is_question, sentences))
     return asked[-1] if asked and len(sentences) > 1 else None
+
+
+def is_question(text: str) -> bool:
+    """Tell whether a text ends in a question mark."""
+    return text.rstrip().endswith(_QUESTION_MARKS)
 
 
 def is_first_person(query: str) -> bool:

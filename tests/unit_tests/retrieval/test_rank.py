@@ -123,6 +123,19 @@ def test_last_question_of_a_long_message_outweighs_the_chatter_before_it() -> No
     assert [one.key for one in without] == ["chatter", "answer"]
 
 
+def test_a_turn_that_asks_the_same_question_does_not_answer_it() -> None:
+    """An earlier asking comes last, a statement that is searched for stays first."""
+    pool = [
+        Candidate("asked", "What is my dog called?", "1", lexical=1.0),
+        Candidate("told", "My dog is called Rex.", "2", lexical=0.8),
+    ]
+    ranked = rank("what is my dog  called ?", pool, {})
+    assert [one.key for one in ranked] == ["told", "asked"]
+    assert ranked[1].score == pytest.approx(0)
+    assert ranked[1].parts["echo"] < 0
+    assert rank("My dog is called Rex.", pool, {})[1].parts.get("echo") is None
+
+
 def test_title_named_in_a_first_document_lifts_its_document() -> None:
     """The second hop gains .4 of the naming passage's score; without titles nothing moves."""
     pool = [
