@@ -1,6 +1,9 @@
 """The errors this package raises; every message says what to do next."""
 
 from collections.abc import Mapping
+from typing import Final, Self
+
+_LONGEST_CAUSE: Final = 200
 
 
 class AgentMemoryError(Exception):
@@ -55,6 +58,23 @@ class MemoryNotFoundError(AgentMemoryError, LookupError):
 
 class ModelCallError(AgentMemoryError, RuntimeError):
     """The chat model failed; the memory is unchanged and the call can be retried."""
+
+    @classmethod
+    def of(cls, error: BaseException, place: str) -> Self:
+        """Return the error of a failed call, with the beginning of what the model's client said.
+
+        Args:
+            error: What the client raised.
+            place: Where, such as `"at 'extract'"`.
+        """
+        said = " ".join(str(error).split())
+        if len(said) > _LONGEST_CAUSE:
+            said = f"{said[:_LONGEST_CAUSE]}..."
+        cause = f"{type(error).__name__}: {said}" if said else type(error).__name__
+        return cls(
+            f"The model failed {place} ({cause}); nothing was changed. Check the model's name, key "
+            "and server, or try again later."
+        )
 
 
 class PromptTooLongError(AgentMemoryError, ValueError):

@@ -82,8 +82,7 @@ class LangMemExtractor:
             )
         except Exception as error:
             if meter.failed:
-                msg = f"The model failed in LangMem ({type(error).__name__}); nothing was changed."
-                raise ModelCallError(msg) from error
+                raise ModelCallError.of(error, "in LangMem") from error
             problem = f"LangMem cannot use the reply ({type(error).__name__}: {str(error)[:200]})."
         finally:
             yield from meter.spent(request.purpose)

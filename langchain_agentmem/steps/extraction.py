@@ -162,8 +162,7 @@ def _ask(
     except Exception as error:
         cut_off = cut_off_reply(error)
         if cut_off is None:
-            msg = f"The model failed at {purpose!r} ({type(error).__name__}); nothing was changed."
-            raise ModelCallError(msg) from error
+            raise ModelCallError.of(error, f"at {purpose!r}") from error
         reply = cut_off
         yield from Spent(purpose, 1)
     usage = reply.usage_metadata

@@ -42,7 +42,7 @@ def test_the_queue_is_shown_with_what_became_of_each_batch(queued: Agentmem) -> 
     done = queued("inspect", "--queue")
     heads = done.out.splitlines()[::2]
     assert [line.split()[0] for line in heads] == ["failed", "done", "pending"]
-    assert "ModelCallError" in done.out
+    assert "ModelCallError: The model failed at 'extract' (OSError: down)" in done.out
     assert "1 added" in done.out
     assert "private" not in done.out
     assert "1 pending, 0 running, 1 failed" in done.err

@@ -174,6 +174,19 @@ async def test_a_failing_model_is_a_typed_error() -> None:
     assert isinstance(caught.value.__cause__, OSError)
 
 
+async def test_the_error_of_a_failed_call_names_its_cause_and_what_to_do() -> None:
+    """Shortly, in one line, however much the client says."""
+    with pytest.raises(ModelCallError) as caught:
+        await _decide(Scripted([OSError("401:\n" + "no such key " * 100)]))
+    told = str(caught.value)
+    assert "(OSError: 401: no such key no such key" in told
+    assert "Check the model's name, key and server" in told
+    assert "\n" not in told
+    assert len(told) < 400
+    with pytest.raises(ModelCallError, match=r"\(TimeoutError\); nothing was changed"):
+        await _decide(Scripted([TimeoutError()]))
+
+
 async def test_tokens_and_calls_are_reported() -> None:
     """The ledger and the events agree."""
     events: list[dict[str, Any]] = []
