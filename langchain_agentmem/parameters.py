@@ -12,6 +12,54 @@ from langchain_agentmem.errors import ConfigurationError
 _SCALARS = (str, int, float, bool, type(None))
 
 
+def must_be(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
+    """Refuse an argument of another type at once, instead of where it is used first.
+
+    Args:
+        name: Name of the argument.
+        value: What was given.
+        kind: Its type, or several.
+        wanted: What to give instead, e.g. `"a memory, such as RAGMemory()"`.
+
+    Raises:
+        ConfigurationError: It is of another type.
+    """
+    if not isinstance(value, kind):
+        msg = f"{name} must be {wanted}, not {str(value)[:80]!r} ({type(value).__name__})."
+        raise ConfigurationError(msg)
+
+
+def needed(given: object, *names: str) -> list[Any]:
+    """Return what an input holds under some names.
+
+    Args:
+        given: What `invoke` was given.
+        *names: The keys it must have.
+
+    Raises:
+        ConfigurationError: It is no mapping, or has not all of them.
+    """
+    wanted = "{" + ", ".join(f"'{name}': ..." for name in names) + "}"
+    must_be("input", given, Mapping, f"a mapping such as {wanted}")
+    found: Mapping[str, Any] = given  # type: ignore[assignment]  # checked above
+    missing = [name for name in names if name not in found]
+    if missing:
+        msg = f"The input has no {missing[0]!r}; give {wanted}."
+        raise ConfigurationError(msg)
+    return [found[name] for name in names]
+
+
+def at_least(name: str, value: object, bound: float) -> None:
+    """Refuse a number that is below its least value, and what is no number.
+
+    Raises:
+        ConfigurationError: It is one.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < bound:
+        msg = f"{name} must be {bound} or more, not {value!r}."
+        raise ConfigurationError(msg)
+
+
 def described(default: Any, description: str) -> Any:  # noqa: ANN401 - stands for a field of any type
     """Declare a dataclass field with a default and the description that Studio shows."""
     return field(default=default, metadata={"description": description})
@@ -75,9 +123,7 @@ class Parameters:
             ConfigurationError: One of them is wrong.
         """
         for name, bound in (least or {}).items():
-            if getattr(self, name) < bound:
-                msg = f"{name} must be {bound} or more, not {getattr(self, name)}."
-                raise ConfigurationError(msg)
+            at_least(name, getattr(self, name), bound)
         for name, allowed in (choices or {}).items():
             if getattr(self, name) not in allowed:
                 msg = f"{name} must be one of {allowed}, not {getattr(self, name)!r}."

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import UUID
 
 from langchain_agentmem.errors import ConfigurationError
+from langchain_agentmem.parameters import must_be
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 ROOT: Final = "_agentmem"
 """First label of the namespaces in which this package keeps its own records."""
 
+_CONFIG: Final = "a config, such as {'configurable': {'user_id': 'ann'}}"
+_CONFIGURABLE: Final = "a mapping, such as {'user_id': 'ann'}"
 _REFUSED_ROOTS = frozenset({ROOT, "langgraph"})
 _ESCAPE = "~"
 SEPARATOR: Final = "\x1f"
@@ -67,8 +70,15 @@ class Scope:
 
     @classmethod
     def of(cls, config: Mapping[str, Any] | None = None, context: Any = None) -> Self:  # noqa: ANN401 - any context type is allowed by LangGraph
-        """Read a scope from a `RunnableConfig` and a runtime context, either of them optional."""
-        return cls(context, dict((config or {}).get("configurable") or {}))
+        """Read a scope from a `RunnableConfig` and a runtime context, either of them optional.
+
+        Raises:
+            ConfigurationError: The config or its `configurable` is no mapping.
+        """
+        must_be("config", config or {}, Mapping, _CONFIG)
+        configurable = (config or {}).get("configurable") or {}
+        must_be("config['configurable']", configurable, Mapping, _CONFIGURABLE)
+        return cls(context, dict(configurable))
 
     def resolve(self, name: str, default: Any = _MISSING) -> Any:  # noqa: ANN401 - values are the user's
         """Look `name` up in settings, context and `configurable`, then take the default.

@@ -8,11 +8,13 @@ import contextlib
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, runtime_checkable
 
 from langchain_agentmem.consolidation._calls import GraphCall, calls_of, total
+from langchain_agentmem.consolidation.queue import MemoryQueue
 from langchain_agentmem.consolidation.records import Record
-from langchain_agentmem.errors import ConfigurationError, ConflictError
+from langchain_agentmem.errors import ConflictError
+from langchain_agentmem.parameters import at_least, must_be
 from langchain_agentmem.steps.drivers import arun, run
 
 if TYPE_CHECKING:
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 
     from langgraph.store.base import BaseStore
 
-    from langchain_agentmem.consolidation.queue import MemoryQueue
     from langchain_agentmem.steps.effects import Steps
     from langchain_agentmem.steps.environment import Environment
 
@@ -30,6 +31,14 @@ logger = logging.getLogger(__name__)
 _LONGEST_SLEEP: Final = 1.0
 _SHORTEST_SLEEP: Final = 0.02
 _RENEWALS_PER_LEASE: Final = 3
+
+
+@runtime_checkable
+class _Graph(Protocol):
+    """What can be run."""
+
+    def invoke(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any graph's
+        """Run it."""
 
 
 class _Job:
@@ -57,6 +66,9 @@ class LocalConsolidator:
         max_workers: How many scopes are worked on at once.
         drain_at_exit: Work off everything, due or not, when the program ends (at most 10 s).
 
+    Raises:
+        ConfigurationError: The queue or the graph is none, or there are no workers.
+
     Example:
         ```python
         with LocalConsolidator(queue, create_consolidation_graph(memory)) as consolidator:
@@ -75,9 +87,9 @@ class LocalConsolidator:
         max_workers: int = 4,
         drain_at_exit: bool = False,
     ) -> None:
-        if max_workers < 1:
-            msg = f"max_workers must be 1 or more, not {max_workers}."
-            raise ConfigurationError(msg)
+        must_be("queue", queue, MemoryQueue, "a MemoryQueue, such as MemoryQueue()")
+        must_be("graph", graph, _Graph, "a graph, such as create_consolidation_graph(memory)")
+        at_least("max_workers", max_workers, 1)
         self.queue = queue
         self.graph = graph
         self.store = store if store is not None else queue.store

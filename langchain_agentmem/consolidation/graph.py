@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import make_dataclass, replace
+from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from langchain_core.messages import AnyMessage
@@ -13,11 +14,13 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from langchain_agentmem.consolidation._calls import numbers
+from langchain_agentmem.consolidation.queue import MemoryQueue
 from langchain_agentmem.consolidation.records import Record
 from langchain_agentmem.items import parse_timestamp, to_timestamp
+from langchain_agentmem.memories.base import Memory
 from langchain_agentmem.memories.langmem import LangMem
 from langchain_agentmem.memories.state import ConsolidationReport
-from langchain_agentmem.parameters import described
+from langchain_agentmem.parameters import described, must_be
 from langchain_agentmem.steps._graph import FlowGraph
 from langchain_agentmem.steps.effects import Emit, Now, Setting, Steps
 from langchain_agentmem.steps.environment import DRY_RUN
@@ -25,9 +28,6 @@ from langchain_agentmem.steps.flow import as_node
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
-
-    from langchain_agentmem.consolidation.queue import MemoryQueue
-    from langchain_agentmem.memories.base import Memory
 
 
 class ConsolidationState(TypedDict, total=False):
@@ -102,12 +102,17 @@ def create_consolidation_graph(
         A graph without store and checkpointer; its output is `report`, a
         `ConsolidationReport.to_dict()`, or for batches from the queue its numbers.
 
+    Raises:
+        ConfigurationError: The memory, the queue or an option is wrong.
+
     Example:
         ```python
         graph = create_consolidation_graph(model="openai:gpt-4o-mini", store=store)
         graph.invoke({"messages": [("user", "I moved to Rome.")]}, {"configurable": ann})
         ```
     """
+    must_be("memory", memory, (Memory, NoneType), "a memory, such as RAGMemory(), or None")
+    must_be("queue", queue, (MemoryQueue, NoneType), "a MemoryQueue, or None")
     chosen = memory if memory is not None else LangMem(**options)
     schema = _with_dry_run(chosen.context_schema())
     if queue is None:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableLambda
 
+from langchain_agentmem.consolidation.queue import MemoryQueue
+from langchain_agentmem.parameters import must_be
+
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable, RunnableConfig
-
-    from langchain_agentmem.consolidation.queue import MemoryQueue
 
 
 def submit_node(
@@ -26,11 +27,15 @@ def submit_node(
         messages_key: State key of the conversation.
         ticket_key: State key that receives the record's id; None for none.
 
+    Raises:
+        ConfigurationError: The queue is none.
+
     Example:
         ```python
         builder.add_node("submit", submit_node(queue))
         ```
     """
+    must_be("queue", queue, MemoryQueue, "a MemoryQueue, such as MemoryQueue()")
 
     def update(record_id: str) -> dict[str, Any]:
         return {ticket_key: record_id} if ticket_key else {}

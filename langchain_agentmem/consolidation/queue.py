@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from langgraph.store.base import BaseStore
@@ -15,6 +16,7 @@ from langchain_agentmem.consolidation.records import Record, message_ids
 from langchain_agentmem.consolidation.tickets import Ticket
 from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.messages import to_messages
+from langchain_agentmem.parameters import at_least, must_be
 from langchain_agentmem.scopes import (
     NamespaceTemplate,
     Scope,
@@ -57,6 +59,9 @@ class MemoryQueue(QueueViews):
         retry_seconds: Pause before the second attempt; doubled with each further one.
         max_messages_per_run: Longer batches are run in parts, in order.
 
+    Raises:
+        ConfigurationError: The store is none, or a number is too small.
+
     Example:
         ```python
         queue = MemoryQueue(store=FaissSqliteStore("memory.sqlite"))
@@ -79,6 +84,16 @@ class MemoryQueue(QueueViews):
         max_messages_per_run: int = 100,
     ) -> None:
         self.namespace = NamespaceTemplate(namespace)
+        must_be("store", store, (BaseStore, NoneType), "a LangGraph BaseStore, or None")
+        for name, value, least in (
+            ("after_seconds", after_seconds, 0),
+            ("max_delay_seconds", max_delay_seconds, 0),
+            ("lease_seconds", lease_seconds, 0),
+            ("max_attempts", max_attempts, 1),
+            ("retry_seconds", retry_seconds, 0),
+            ("max_messages_per_run", max_messages_per_run, 1),
+        ):
+            at_least(name, value, least)
         self.store = store
         self.clock = clock or utc_now
         self.after_seconds = after_seconds

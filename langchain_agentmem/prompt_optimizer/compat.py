@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.runnables import Runnable
 
 from langchain_agentmem.errors import AgentMemoryError, ConfigurationError
+from langchain_agentmem.parameters import must_be, needed
 from langchain_agentmem.prompt_optimizer import credit, guards, improving
 from langchain_agentmem.prompt_optimizer.budget import Budget, share
 from langchain_agentmem.prompt_optimizer.guards import Limits
@@ -178,8 +179,9 @@ class PromptOptimizer(_Optimizer, Runnable[dict[str, Any], str]):
         return await self.ainvoke({"trajectories": trajectories, "prompt": prompt})
 
     def _steps(self, given: Mapping[str, Any]) -> Steps[str]:
-        prompt = as_prompt(given["prompt"])
-        trajectories = as_trajectories(given["trajectories"] or [])
+        text, held = needed(given, "prompt", "trajectories")
+        prompt = as_prompt(text)
+        trajectories = as_trajectories(held or [])
         if not trajectories:
             return prompt["prompt"]
         return (yield from self._improved(prompt, trajectories, Budget(max_calls=MAX_CALLS)))
@@ -213,9 +215,11 @@ class MultiPromptOptimizer(_Optimizer, Runnable[dict[str, Any], list[dict[str, A
         return await self.ainvoke({"trajectories": trajectories, "prompts": list(prompts)})
 
     def _steps(self, given: Mapping[str, Any]) -> Steps[list[dict[str, Any]]]:
-        originals: list[dict[str, Any]] = list(given["prompts"])
+        texts, held = needed(given, "prompts", "trajectories")
+        must_be("prompts", texts, (list, tuple), "a list such as [{'name': ..., 'prompt': ...}]")
+        originals: list[dict[str, Any]] = list(texts)
         prompts = [as_prompt(each) for each in originals]
-        trajectories = as_trajectories(given["trajectories"] or [])
+        trajectories = as_trajectories(held or [])
         budget = Budget(max_calls=MAX_CALLS)
         concerned = yield from self._concerned(prompts, trajectories, budget)
         chosen = [each for each in prompts if each["name"] in concerned]

@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.messages import text_of, to_messages
+from langchain_agentmem.parameters import must_be
 from langchain_agentmem.steps.extraction import as_lines
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ def as_prompt(given: str | Mapping[str, Any]) -> Prompt:
     """
     if isinstance(given, str):
         given = {"name": "prompt", "prompt": given}
+    must_be("A prompt", given, Mapping, "a text or {'name': ..., 'prompt': ...}")
     name, text = given.get("name"), given.get("prompt")
     if not isinstance(name, str) or not name or not isinstance(text, str) or not text.strip():
         msg = f"A prompt needs a name and a non-empty text under 'prompt': got name {name!r}."
@@ -136,6 +138,7 @@ def as_prompts(given: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]
     Raises:
         ConfigurationError: There is none, or two have one name.
     """
+    must_be("prompts", given, (str, Mapping, Sequence), "a text, {'name', 'prompt'}, or a list")
     many = [given] if isinstance(given, str | Mapping) else list(given)
     prompts = [as_prompt(each) for each in many]
     names = [each["name"] for each in prompts]

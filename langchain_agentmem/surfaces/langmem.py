@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation, StoredMemory
 from langchain_agentmem.memories.langmem import INSTRUCTIONS, Default, LangMem, Phase
 from langchain_agentmem.messages import to_messages
+from langchain_agentmem.parameters import needed
 from langchain_agentmem.scopes import running
 from langchain_agentmem.steps import arms, journal
 from langchain_agentmem.steps.drivers import arun, run
@@ -154,7 +155,8 @@ class MemorySearcher(Runnable[dict[str, Any], list[SearchItem]]):
         return await arun(self._steps(input), self.memory.environment(config, _context()))
 
     def _steps(self, given: Mapping[str, Any]) -> Steps[list[SearchItem]]:
-        said = yield from hear(to_messages(given["messages"]))
+        (messages,) = needed(given, "messages")
+        said = yield from hear(to_messages(messages))
         home = yield from self.memory.scope()
         best: dict[str, StoredMemory] = {}
         for query in (yield from self.memory.queries(said)) if said else []:
@@ -185,8 +187,11 @@ class MemoryStoreManager(Runnable[dict[str, Any], list[dict[str, Any]]]):
 
         Returns:
             What was put: a `namespace`, a `key` and a `value` for each.
+
+        Raises:
+            ConfigurationError: The input has no `messages`.
         """
-        messages = input["messages"]
+        (messages,) = needed(input, "messages")
         return _puts(self.memory.remember(messages, config=config, context=_context()))
 
     async def ainvoke(
@@ -196,7 +201,7 @@ class MemoryStoreManager(Runnable[dict[str, Any], list[dict[str, Any]]]):
         **_: Any,  # noqa: ANN401 - LangChain's signature
     ) -> list[dict[str, Any]]:
         """Bring the memories up to date; the async twin of `invoke`."""
-        messages = input["messages"]
+        (messages,) = needed(input, "messages")
         return _puts(await self.memory.aremember(messages, config=config, context=_context()))
 
     async def __call__(self, messages: Sequence[Any]) -> list[dict[str, Any]]:

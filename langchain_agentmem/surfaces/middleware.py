@@ -24,7 +24,9 @@ from langgraph.channels import UntrackedValue
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.items import StoredMemory
+from langchain_agentmem.memories.base import Memory
 from langchain_agentmem.messages import text_of
+from langchain_agentmem.parameters import must_be
 from langchain_agentmem.rendering import render_line, render_memories
 from langchain_agentmem.retrieval import budget
 from langchain_agentmem.scopes import NamespaceTemplate
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
     from langchain_agentmem.consolidation import MemoryQueue
-    from langchain_agentmem.memories.base import Memory, Template
+    from langchain_agentmem.memories.base import Template
     from langchain_agentmem.steps.environment import Environment
     from langchain_agentmem.surfaces._background import Background
 
@@ -135,6 +137,7 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         name: str = "AgentMemory",
     ) -> None:
         super().__init__()
+        must_be("memory", memory, Memory, "a memory, such as RAGMemory()")
         _one_of("mode", mode, Mode)
         _one_of("inject", inject, Inject)
         _one_of("record", record, Record)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_agentmem.consolidation.nodes import submit_node
+from langchain_agentmem.memories.base import Memory
 from langchain_agentmem.messages import to_messages
+from langchain_agentmem.parameters import must_be
 from langchain_agentmem.steps.flow import as_node
 
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
-    from langchain_agentmem.memories.base import Memory
     from langchain_agentmem.steps.effects import Steps
 
 __all__ = ["recall_node", "remember_node", "submit_node"]
+
+_MEMORY: Final = "a memory, such as RAGMemory()"
 
 
 def recall_node(
@@ -44,12 +47,16 @@ def recall_node(
         memories_key: State key that receives the memories, a list of JSON objects, best first.
         context_key: State key that receives them as one text for a prompt; empty for none.
 
+    Raises:
+        ConfigurationError: The memory is none.
+
     Example:
         ```python
         builder = StateGraph(MemoryState)
         builder.add_node("recall", recall_node(RAGMemory()))
         ```
     """
+    must_be("memory", memory, Memory, _MEMORY)
     keys = (messages_key, query_key, memories_key, context_key)
     if keys == ("messages", "query", "memories", "memory_context"):
         return memory.recall_graph()
@@ -81,7 +88,11 @@ def remember_node(
         memory: The memory to write to.
         messages_key: State key of the conversation; what is already remembered is left alone.
         operations_key: State key that receives what was done, a list of JSON objects.
+
+    Raises:
+        ConfigurationError: The memory is none.
     """
+    must_be("memory", memory, Memory, _MEMORY)
     if (messages_key, operations_key) == ("messages", "memory_operations"):
         return memory.remember_graph()
 

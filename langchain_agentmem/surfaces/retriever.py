@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
@@ -12,7 +12,7 @@ from langchain_core.callbacks import (
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from langchain_agentmem.items import StoredMemory, to_timestamp
 from langchain_agentmem.memories.base import Memory
@@ -50,7 +50,7 @@ class MemoryRetriever(BaseRetriever):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     memory: Memory
-    k: int = 4
+    k: Annotated[int, Field(ge=0)] = 4
     filter: Mapping[str, Any] | None = None
     min_score: float | None = None
 

@@ -18,7 +18,9 @@ from langchain.agents.middleware.types import (
 )
 from langchain_core.messages import AnyMessage, ToolMessage
 
+from langchain_agentmem.memories.short_term_base import ShortTermMemory
 from langchain_agentmem.messages import last_human_text, text_of
+from langchain_agentmem.parameters import must_be
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Emit, Steps
 from langchain_agentmem.steps.environment import Environment
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from langgraph.types import Command
 
     from langchain_agentmem.memories.reading import Reading, SlidingWindowReader
-    from langchain_agentmem.memories.short_term_base import ShortTermMemory
 
 
 def _merged(old: dict[str, str] | None, new: dict[str, str] | None) -> dict[str, str]:
@@ -61,6 +62,9 @@ class ShortTermMiddleware(AgentMiddleware[Any, Any, Any]):
             emits an event; `"raise"` raises. A wrong set-up always raises.
         name: Name of the middleware; two in one agent need different ones.
 
+    Raises:
+        ConfigurationError: The memory is no short-term memory.
+
     Example:
         ```python
         memory = SummaryBufferMemory(model="openai:gpt-5-mini", max_tokens=8000)
@@ -78,6 +82,8 @@ class ShortTermMiddleware(AgentMiddleware[Any, Any, Any]):
         name: str = "ShortTerm",
     ) -> None:
         super().__init__()
+        wanted = "a short-term memory, such as SummaryBufferMemory(model=...)"
+        must_be("memory", memory, ShortTermMemory, wanted)
         self.memory = memory
         self._raises = on_error == "raise"
         self._name = name
