@@ -231,7 +231,7 @@ def resolve_embeddings(spec: EmbeddingSpec) -> Embeddings:
         The embedder. Local models load at first use.
 
     Raises:
-        ConfigurationError: If the name is unknown or its package is not installed.
+        ConfigurationError: If the name is unknown, or its package or key is missing.
     """
     if not isinstance(spec, str):
         return ensure_embeddings(spec)
@@ -253,6 +253,9 @@ def resolve_embeddings(spec: EmbeddingSpec) -> Embeddings:
         return ensure_embeddings(spec)
     except ImportError as err:
         msg = f"The embedding model {spec!r} needs another package: {err}"
+        raise ConfigurationError(msg) from err
+    except Exception as err:  # every provider has its own errors for a missing key or name
+        msg = f"The embedding model {spec!r} cannot be used: {err}"
         raise ConfigurationError(msg) from err
 
 

@@ -56,6 +56,10 @@ def run(args: argparse.Namespace, out: Output) -> int:
         return 0
     equipment = _equipment(args)
     specs, skipped = _systems(args, equipment)
+    names = [spec.name for spec in specs]
+    if args.reference not in names:
+        msg = f"--reference {args.reference!r} is not measured; choose one of {names}."
+        raise ConfigurationError(msg)
     datasets = [each.first(args.limit) for each in _datasets(args, equipment, out)]
     if not datasets and not args.growth:
         msg = "Nothing to measure: name --data FOLDER, --conversations FILE or --growth."

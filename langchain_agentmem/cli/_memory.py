@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from langchain_agentmem.errors import ConfigurationError, StorageError
+from langchain_agentmem.errors import AgentMemoryError, ConfigurationError, StorageError
 from langchain_agentmem.items import RECORD_KINDS
 from langchain_agentmem.scopes import closed, unescape_label
 from langchain_agentmem.steps import journal
@@ -100,13 +100,23 @@ def path_of(args: argparse.Namespace, *, create: bool) -> Path:
 
 
 def index_of(model: str) -> Any:  # noqa: ANN401 - what `FaissSqliteStore` takes as `index`
-    """Return the index of an embedding model by name."""
+    """Return the index of an embedding model by name.
+
+    Raises:
+        ConfigurationError: There is no such model, or it cannot be reached.
+    """
     if model == "default":
         return "default"
     from langchain_agentmem.embeddings import resolve_embeddings
 
     embeddings = resolve_embeddings(model)
-    dims = getattr(embeddings, "dims", None) or len(embeddings.embed_query("length"))
+    try:
+        dims = getattr(embeddings, "dims", None) or len(embeddings.embed_query("length"))
+    except AgentMemoryError:
+        raise
+    except Exception as error:  # every provider has its own errors for a wrong key or no network
+        msg = f"The embedding model {model!r} cannot be used: {error}"
+        raise ConfigurationError(msg) from error
     mode: Literal["hybrid"] = "hybrid"
     return {"embed": embeddings, "dims": dims, "mode": mode}
 

@@ -9,11 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from langgraph.store.memory import InMemoryStore
+
 from langchain_agentmem import memories
+from langchain_agentmem.embeddings import default_embeddings
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.evaluation._naming import named_object
 from langchain_agentmem.evaluation.baselines import BM25, Dense, FullContext, LastTurns, Nothing
+from langchain_agentmem.evaluation.simulation import SimulatedChatModel
 from langchain_agentmem.memories.base import Memory
+from langchain_agentmem.steps.environment import utc_now
 
 if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
@@ -130,6 +135,30 @@ class SystemSpec:
             msg = f"{self.name!r} cannot be built: {error}."
             raise ConfigurationError(msg) from error
 
+    def check(self) -> None:
+        """Refuse parameters before anything runs: build a memory once, on a store of its own.
+
+        Code of the user's own that is no `Memory` is not run: its arguments are compared only.
+
+        Raises:
+            ConfigurationError: A parameter is unknown or wrong.
+        """
+        setup = Setup(
+            store=InMemoryStore(),
+            embeddings=default_embeddings(),
+            model=SimulatedChatModel(),
+            clock=utc_now,
+            rng=random.Random(0),  # noqa: S311 - nothing is drawn
+        )
+        if self.is_memory:
+            self.build(setup)
+            return
+        try:
+            inspect.signature(self.make).bind(setup, **self.parameters)
+        except TypeError as error:
+            msg = f"{self.name!r} cannot be built: {error}."
+            raise ConfigurationError(msg) from error
+
 
 def open_text(path: str) -> str:
     """Return the text of a file of code."""
@@ -163,7 +192,7 @@ def system(spec: str) -> SystemSpec:
             Code of your own is named as `file.py:Name`, followed by parameters in the same way.
 
     Raises:
-        ConfigurationError: There is no such system, or a parameter is not `name=value`.
+        ConfigurationError: There is no such system, or a parameter is unknown or wrong.
     """
     place, parameters = _split(spec)
     known = {name.lower(): name for name in SYSTEMS}
@@ -171,7 +200,9 @@ def system(spec: str) -> SystemSpec:
     if make is None:
         make = named_object(place, what=f"memory; there are {', '.join(SYSTEMS)}")
     embed = str(parameters.pop("embed", ""))
-    return SystemSpec(name=_short(spec), make=make, parameters=parameters, embed=embed)
+    found = SystemSpec(name=_short(spec), make=make, parameters=parameters, embed=embed)
+    found.check()
+    return found
 
 
 def _short(spec: str) -> str:

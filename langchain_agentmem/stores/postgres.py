@@ -13,11 +13,13 @@ from typing import Any, cast
 from langgraph.store.base import GetOp, ListNamespacesOp, PutOp, Result, TTLConfig
 from langgraph.store.postgres import PostgresStore
 from langgraph.store.postgres.base import PostgresIndexConfig
-from psycopg import Connection
+from psycopg import Connection, Error
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 from psycopg.types.json import set_json_loads
 from psycopg_pool import ConnectionPool
 
+from langchain_agentmem.errors import StorageError
 from langchain_agentmem.stores import _engine, _vectors
 from langchain_agentmem.stores import _postgres_writes as writes
 from langchain_agentmem.stores._indexing import embed, resolve_index
@@ -31,6 +33,7 @@ from langchain_agentmem.stores._searching import Searching
 _MAX_CONNECTIONS = 10
 _SETUP_LOCK = 0x41474D31
 _RETRY_S = 0.02
+_CONNECT_S = 5
 
 
 class PooledPostgresStore(Searching, Closing, PostgresStore):
@@ -68,6 +71,7 @@ class PooledPostgresStore(Searching, Closing, PostgresStore):
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         options = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+        self._conninfo = conninfo
         self._pool: Any = ConnectionPool(
             conninfo,
             min_size=1,
@@ -84,9 +88,14 @@ class PooledPostgresStore(Searching, Closing, PostgresStore):
         super().__init__(self._pool, index=index, ttl=ttl)
 
     def setup(self) -> None:
-        """Connect and create the tables; done by the first use too, and harmless twice."""
+        """Connect and create the tables; done by the first use too, and harmless twice.
+
+        Raises:
+            StorageError: The server cannot be reached, or does not let us in.
+        """
         with self._opening:
             if not self._is_ready:
+                self._reach()
                 self._pool.open(wait=True)
                 with self._alone() as connection:
                     PostgresStore.setup(self)
@@ -94,6 +103,19 @@ class PooledPostgresStore(Searching, Closing, PostgresStore):
                     if self._settings is not None:
                         connection.execute(writes.SETUP)
                 self._is_ready = True
+
+    def _reach(self) -> None:
+        """Try one connection: a pool would wait for long, not say why, and stay closed."""
+        try:
+            given: dict[str, Any] = conninfo_to_dict(self._conninfo)
+            Connection.connect(**{"connect_timeout": _CONNECT_S, **given}).close()
+        except Error as error:
+            said = " ".join(str(error).split())
+            msg = (
+                "The PostgreSQL server cannot be used; check host, port, user, password and "
+                f"database of the URL, and that the server runs ({said})."
+            )
+            raise StorageError(msg) from error
 
     @contextmanager
     def _alone(self) -> Iterator[Connection[Row]]:

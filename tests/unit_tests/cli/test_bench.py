@@ -139,6 +139,8 @@ def test_memories_and_data_sets_are_listed(agentmem: Agentmem) -> None:
         (("--memory", "Nope", "--growth"), "is no memory"),
         (("--conversations", "talk.jsonl", "--draft", "1"), "needs a chat model"),
         (("--data", ".", "--dataset", "locomo"), "has no locomo"),
+        ((*OWN[1:], "--memory", "RAGMemory:foo=1"), "Unknown parameter 'foo'"),
+        ((*OWN[1:], "--reference", "nope"), "--reference 'nope' is not measured; choose one of"),
     ],
 )
 def test_wrong_usage_says_what_to_do(
@@ -148,7 +150,7 @@ def test_wrong_usage_says_what_to_do(
     done = agentmem("bench", *options)
     assert done.status == 1
     assert message in " ".join(done.err.split())
-    assert not (folder / "agentmem-bench/report.json").exists()
+    assert not (folder / "agentmem-bench").exists()
 
 
 @pytest.mark.parametrize(

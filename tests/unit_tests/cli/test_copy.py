@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from langchain_agentmem.cli import main
+from langchain_agentmem.errors import StorageError
 from langchain_agentmem.stores import open_store
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from tests.unit_tests.cli.conftest import Agentmem
 
@@ -58,3 +59,29 @@ def test_backup_is_a_memory_file(filled: Agentmem, tmp_path: Path) -> None:
     again = filled("backup", target)
     assert (again.status, "exists already" in again.err) == (1, True)
     assert "items" in filled("backup", tmp_path / "second.sqlite").out
+
+
+def test_copy_to_a_server_that_is_not_there_says_so_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No half minute of waiting, no traceback, and no password in the message."""
+    pytest.importorskip("langgraph.store.postgres")
+    old = f"sqlite:///{tmp_path}/old.sqlite"
+    with open_store(old) as store:
+        store.put(("users", "ada"), "1", {"text": "plays the cello"})
+    target = "postgresql://ann:secret@127.0.0.1:1/memory"
+    assert main(["copy", "--from", old, "--to", target]) == 1
+    told = " ".join(capsys.readouterr().err.split())
+    assert "The PostgreSQL server cannot be used" in told
+    assert "check host, port" in told
+    assert "secret" not in told
+
+
+def test_a_server_that_comes_up_later_can_still_be_used() -> None:
+    """The pool is not spent by a first try that failed."""
+    pytest.importorskip("langgraph.store.postgres")
+    store = open_store("postgresql://127.0.0.1:1/memory", index=None)
+    for _ in range(2):
+        with pytest.raises(StorageError, match="server cannot be used"):
+            store.get(("users",), "1")
+    store.close()

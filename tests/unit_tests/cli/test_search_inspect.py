@@ -126,3 +126,28 @@ def test_wrong_usage_is_explained(agentmem: Agentmem, arguments: tuple[str, ...]
     done = agentmem(*arguments)
     assert done.status == 2
     assert done.err.startswith("usage: agentmem")
+
+
+@pytest.mark.parametrize("part", ["made", "asked"])
+def test_an_embedding_model_without_a_key_is_explained(
+    filled: Agentmem, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """Whether the provider's client misses it when it is made or when it is asked first."""
+
+    class Remote:
+        def embed_query(self, text: str) -> list[float]:
+            msg = f"no key to embed {text}"
+            raise RuntimeError(msg)
+
+    def make(spec: str) -> Remote:
+        if part == "made":
+            msg = f"no key for {spec}"
+            raise RuntimeError(msg)
+        return Remote()
+
+    monkeypatch.setattr("langchain_agentmem.embeddings.ensure_embeddings", make)
+    done = filled("search", "dog", "--user", "ann", "--embed", "openai:some-model")
+    assert done.status == 1
+    assert "The embedding model 'openai:some-model' cannot be used: no key" in " ".join(
+        done.err.split()
+    )

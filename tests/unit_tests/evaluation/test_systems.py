@@ -51,6 +51,9 @@ def test_code_of_ones_own_is_named_by_its_file(tmp_path: Path) -> None:
         ("RAGMemry", "there are nothing, last_turns"),
         ("RAGMemory:limit", "is no parameter"),
         ("no_such_file.py:Mine", "cannot be used"),
+        ("RAGMemory:foo=1", "Unknown parameter 'foo'"),
+        ("RAGMemory:limit=x", "'limit' must be of type int"),
+        ("bm25:foo=1", "'bm25:foo=1' cannot be built"),
     ],
 )
 def test_a_wrong_name_says_what_to_write(name: str, message: str) -> None:
