@@ -10,7 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from langchain_agentmem.memories.state import ConsolidationReport
-from langchain_agentmem.steps.cursor import RUN
+from langchain_agentmem.steps.cursor import HOME, RUN
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -49,6 +49,7 @@ def calls_of(
         **record.config.get("configurable", {}),
         **context,
         RUN: record.id,
+        HOME: list(record.scope),
     }
     config: RunnableConfig = {**(outer or {}), "configurable": configurable}
     known = _context_for(graph, {**record.config.get("configurable", {}), **context})

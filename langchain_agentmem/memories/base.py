@@ -33,7 +33,7 @@ from langchain_agentmem.memories.state import (
 from langchain_agentmem.messages import to_messages
 from langchain_agentmem.parameters import Parameters, context_schema, must_be, with_model
 from langchain_agentmem.scopes import NamespaceTemplate, Scope, current_scope, running
-from langchain_agentmem.steps import journal
+from langchain_agentmem.steps import erasure, journal
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Call, Ref, Resolve, Settings, Steps
 from langchain_agentmem.steps.environment import (
@@ -138,7 +138,7 @@ class Memory(MemoryChanges):
 
     def recall_graph(self) -> CompiledStateGraph[Any, Any, Any, Any]:
         """Return recall as a graph: `messages` or `query` in, `memories` and text out."""
-        return self._graph("recall", self.recall_flow(), RecallInput, RecallOutput)
+        return self._graph("recall", self.recall_flow(), RecallInput, RecallOutput, writes=False)
 
     def remember_graph(self) -> CompiledStateGraph[Any, Any, Any, Any]:
         """Return remember as a graph: `messages` in, `memory_operations` out."""
@@ -152,7 +152,7 @@ class Memory(MemoryChanges):
         return self._graph("consolidate", flow, RememberInput, RememberOutput)
 
     def _graph(
-        self, verb: str, flow: Flow, input_schema: type, output_schema: type
+        self, verb: str, flow: Flow, input_schema: type, output_schema: type, *, writes: bool = True
     ) -> CompiledStateGraph[Any, Any, Any, Any]:
         return flow.graph(
             name=f"{self.graph_name or self.architecture}_{verb}",
@@ -160,6 +160,7 @@ class Memory(MemoryChanges):
             output_schema=output_schema,
             context_schema=self.context_schema(),
             environment=self.node_environment,
+            guard=self.guard if writes else None,
         )
 
     def context_schema(self) -> type:
@@ -267,7 +268,7 @@ class Memory(MemoryChanges):
         if isinstance(messages, str) and not messages.strip():
             msg = "There is nothing to remember in an empty text."
             raise ValueError(msg)
-        final = yield from self.remember_flow().drive({"messages": to_messages(messages)})
+        final = yield from self.remembering({"messages": to_messages(messages)})
         return [MemoryOperation.from_dict(each) for each in final.get("memory_operations", [])]
 
     def consolidate(
@@ -294,6 +295,7 @@ class Memory(MemoryChanges):
         flow = self.consolidate_flow()
         if flow is None:
             return []
+        yield from self.guard()
         final = yield from flow.drive({})
         return [MemoryOperation.from_dict(each) for each in final.get("memory_operations", [])]
 
@@ -348,6 +350,15 @@ class Memory(MemoryChanges):
 
     # --- shared steps ------------------------------------------------------------------------
 
+    def remembering(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
+        """Run the steps of `remember_flow`; nothing is written if the scope is erased meanwhile."""
+        yield from self.guard()
+        return (yield from self.remember_flow().drive(state))
+
+    def guard(self, erasures: int | None = None) -> Steps[int]:
+        """Refuse what this call writes once its scope is erased, see `steps.erasure.guard`."""
+        return (yield from erasure.guard((yield from self.scope()), erasures))
+
     def scope(self) -> Steps[tuple[str, ...]]:
         """Return the namespace of this call, under which the memory writes its collections."""
         return (yield from Resolve(self.namespace))
@@ -379,8 +390,12 @@ class Memory(MemoryChanges):
         cause = Cause(surface="forget")
         own = (*scope, self.architecture)
         if isinstance(selector, Everything):
+            # Before, so that what is being written is found or refused; after, so that what was
+            # begun in between from a source that is gone now is refused too.
+            yield from erasure.advance(scope)
             erased = yield from journal.erase_below(own, cause=cause)
             bare = yield from journal.erase_below(scope, exact=True, cause=cause)
+            yield from erasure.advance(scope)
             return erased + bare
         if isinstance(selector, Mapping):
             refs = yield from select(selector, scope, own)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 RUN: Final = "consolidating"
 """Name of the setting that tells a memory which record it works on."""
 
+HOME: Final = "consolidating_in"
+"""Name of the setting that tells in which scope that record lies."""
+
 _KEYS: Final = uuid.UUID("b0a3c1de-4a0f-5a4b-9c5e-2f1d7a8e6b90")
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, BaseMessage
 
+from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.items import StoredMemory
 
 if TYPE_CHECKING:
@@ -248,6 +249,19 @@ class Resolve(Effect[Namespace]):
 
 
 @dataclass(frozen=True, slots=True)
+class Guard(Effect[None]):
+    """From now on this call writes only while one item has a version; else it writes nothing.
+
+    Attributes:
+        ref: The item.
+        version: Its version; None means that it must not exist.
+    """
+
+    ref: Ref
+    version: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Setting(Effect[Any]):
     """One value of this call, such as its `thread_id`.
 
@@ -417,8 +431,11 @@ class Put:
 
 
 @dataclass(frozen=True, slots=True)
-class Write(Composite[None]):
+class Write(Composite[bool]):
     """Items written together: all of them or none.
+
+    The result is False, and nothing was written, where the call's `Guard` does not hold any more:
+    the scope was erased since the work began.
 
     Attributes:
         puts: What to write.
@@ -431,8 +448,18 @@ class Write(Composite[None]):
     puts: Sequence[Put]
     expect: Mapping[Ref, int | None] = field(default_factory=dict)
 
-    def steps(self, env: Environment) -> Steps[None]:
+    def steps(self, env: Environment) -> Steps[bool]:
         """Write in one batch."""
-        if self.puts:
-            now = yield from Now()
-            yield from StoreCall([env.put_op(put, now) for put in self.puts], self.expect)
+        if not self.puts:
+            return True
+        now = yield from Now()
+        guard = {} if env.guard is None else {env.guard.ref: env.guard.version}
+        ops = [env.put_op(put, now) for put in self.puts]
+        try:
+            yield from StoreCall(ops, {**self.expect, **guard})
+        except ConflictError as conflict:
+            if guard.keys().isdisjoint(conflict.conflicts):
+                raise
+            yield from Emit("erased_meanwhile", {"items": len(self.puts)})
+            return False
+        return True

@@ -30,6 +30,7 @@ from langchain_agentmem.steps.effects import (
     Draw,
     Effect,
     Emit,
+    Guard,
     HasModel,
     HasWiderSearch,
     ModelName,
@@ -171,6 +172,7 @@ class Environment:
         rng: Gives randomness.
         emitter: Takes events; the graph's stream writer inside of a run.
         ledger: Counts the calls.
+        guard: What must still hold for this call to write anything.
     """
 
     store: BaseStore | None = None
@@ -181,6 +183,7 @@ class Environment:
     rng: random.Random = field(default_factory=random.Random)
     emitter: Emitter | None = None
     ledger: Ledger = field(default_factory=Ledger)
+    guard: Guard | None = None
 
     @classmethod
     def of_run(cls, model: BaseChatModel | str | None = None) -> Self:
@@ -306,7 +309,7 @@ class Environment:
                 return str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
             case Draw(count):
                 return [self.rng.random() for _ in range(count)]
-            case Emit() | Spent():
+            case Emit() | Spent() | Guard():
                 return self._note(effect)
             case Resolve(template):
                 return template.resolve(self.scope)
@@ -317,9 +320,11 @@ class Environment:
         msg = f"{effect!r} is not an effect the drivers know."
         raise TypeError(msg)
 
-    def _note(self, effect: Emit | Spent) -> None:
-        """Report an event, or count model calls."""
-        if isinstance(effect, Spent):
+    def _note(self, effect: Emit | Spent | Guard) -> None:
+        """Report an event, count model calls, or keep what writes rely on."""
+        if isinstance(effect, Guard):
+            self.guard = effect
+        elif isinstance(effect, Spent):
             self.ledger.add(effect)
         else:
             self._emit({"event": effect.event, **effect.data})

@@ -26,10 +26,12 @@ State = Mapping[str, Any]
 Update = dict[str, Any]
 StepFunction = Callable[[State], Steps[Update]]
 EnvironmentOf = Callable[["RunnableConfig"], "Environment"]
+GuardOf = Callable[[int | None], Steps[int]]
 
 END: Final = "__end__"
 _BEGUN: Final = "begun"
 _GIVEN: Final = "given"
+_ERASURES: Final = "erasures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +104,22 @@ class Flow:
         output_schema: type,
         context_schema: type,
         environment: EnvironmentOf,
+        guard: GuardOf | None = None,
     ) -> CompiledStateGraph[Any, Any, Any, Any]:
         """Compile the steps to a graph, one node a step, without store and checkpointer.
 
         A parent graph's checkpointer is not inherited either, see `FlowGraph`. Where a run of the
         graph by itself was interrupted between two steps, the untracked state that the first ones
         left is gone; it is worked out again before the next step goes on.
+
+        Args:
+            name: Name of the graph.
+            input_schema: What it is given.
+            output_schema: What it returns.
+            context_schema: What a call may set.
+            environment: Gives what a call runs with.
+            guard: Run before each step with what it returned before the first: refuses what is
+                written once the scope was erased.
         """
         from langgraph.graph import StateGraph
 
@@ -124,7 +136,7 @@ class Flow:
         untracked = [key for key, hint in hints.items() if _is_untracked(hint)]
         for step in self.steps:
             builder.add_node(
-                step.name, as_node(self._marked(step, untracked), environment, counts=counts)
+                step.name, as_node(self._marked(step, untracked, guard), environment, counts=counts)
             )
             if step.route is None:
                 builder.add_edge(step.name, self._after(step, {}))
@@ -135,21 +147,26 @@ class Flow:
         builder.set_entry_point(self.steps[0].name)
         return FlowGraph.of(builder.compile(name=name))
 
-    def _marked(self, step: Step, untracked: Sequence[str]) -> StepFunction:
+    def _marked(self, step: Step, untracked: Sequence[str], guard: GuardOf | None) -> StepFunction:
         """Return a step that first makes up for what an interrupt has lost.
 
         Args:
             step: The step.
             untracked: Keys of the state that no checkpoint holds.
+            guard: As for `graph`.
         """
 
         def marked(state: State) -> Steps[Update]:
             update: Update = {}
+            begins = step is self.steps[0] and _BEGUN not in state
+            if guard is not None:
+                known = None if begins else state.get(_ERASURES)
+                update[_ERASURES] = yield from guard(known)
             if step is self.steps[0]:
                 given = {key: state[key] for key in untracked if key in state}
-                update = {_BEGUN: True, _GIVEN: given}
+                update |= {_BEGUN: True, _GIVEN: given}
             elif _BEGUN not in state:
-                update = yield from self._made_up_for(step, state)
+                update |= yield from self._made_up_for(step, state)
             return {**update, **(yield from step.run({**state, **update}))}
 
         marked.__name__ = step.name
@@ -167,12 +184,13 @@ def _is_untracked(hint: Any) -> bool:  # noqa: ANN401 - any annotation
 
 
 def _with_marks(hints: Mapping[str, Any]) -> type:
-    """Return a state schema with two more keys.
+    """Return a state schema with three more keys.
 
     `begun` is untracked as all that steps pass on: a state without it was read from a checkpoint.
-    `given` is what the run was given, for then.
+    `given` is what the run was given, for then; `erasures` is what its guard returned.
     """
-    keys = {**hints, _BEGUN: Annotated[bool, UntrackedValue], _GIVEN: dict[str, Any]}
+    marks = {_BEGUN: Annotated[bool, UntrackedValue], _GIVEN: dict[str, Any], _ERASURES: int}
+    keys = {**hints, **marks}
     made: type = TypedDict("State", keys, total=False)  # type: ignore[misc]  # made at runtime
     return made
 

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 RECORDS: Final = ("closed", "journal", "counters", "queue")
 """Kinds of records this package keeps about a namespace, outside of it."""
 
+ERASED: Final = "the scope was erased meanwhile"
+"""Why nothing is written of what was begun before an erasure."""
+
 _ERASE_BATCH: Final = 500
 _PAGE: Final = 100
 
@@ -86,7 +89,8 @@ def apply(
         expect: Expected versions of further items.
 
     Returns:
-        The operations, those that were written marked as applied; in a dry run none was.
+        The operations, those that were written marked as applied; in a dry run none was, and all
+        are rejected where the scope was erased since the work began.
 
     Raises:
         ConflictError: One of the memories was changed since it was read; nothing was written.
@@ -96,7 +100,9 @@ def apply(
     writing = [op for op in operations if op.event != "NOOP" and op.status == "proposed"]
     puts = [put for op in writing for put in _puts(op, now)]
     expected = {ref: version for op in writing for ref, version in _expected(op).items()}
-    yield from Write([*puts, *also], {**expected, **(expect or {})})
+    written = yield from Write([*puts, *also], {**expected, **(expect or {})})
+    if not written:
+        return [op.rejected(ERASED) if op in writing else op for op in operations]
     done = [] if (yield from Setting("dry_run", default=False)) else writing
     return [op.applied() if op in done else op for op in operations]
 

@@ -53,7 +53,7 @@ def record(
         return 0
     said = [each for each, _ in new]
     if hand_over is None:
-        yield from memory.remember_flow().drive({"messages": said})
+        yield from memory.remembering({"messages": said})
     else:
         yield from hand_over(said)
     value = MemoryItem(content={}, kind="claim").to_value()

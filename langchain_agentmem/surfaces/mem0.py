@@ -171,7 +171,7 @@ class _Api:
 
     def _add(self, messages: Conversation) -> Steps[dict[str, Any]]:
         state = {"messages": to_messages(messages)}
-        final = yield from self.memory.remember_flow().drive(state)
+        final = yield from self.memory.remembering(state)
         done = [MemoryOperation.from_dict(each) for each in final.get("memory_operations", [])]
         return {"results": [_changed(op) for op in done if op.status == "applied"]}
 

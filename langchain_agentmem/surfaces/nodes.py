@@ -98,7 +98,7 @@ def remember_node(
 
     def remember(state: Any) -> Steps[dict[str, Any]]:  # noqa: ANN401 - states are the user's
         given = {"messages": to_messages(state_value(state, messages_key) or [])}
-        done = yield from memory.remember_flow().drive(given)
+        done = yield from memory.remembering(given)
         return {operations_key: done.get("memory_operations", [])}
 
     return as_node(remember, memory.node_environment)

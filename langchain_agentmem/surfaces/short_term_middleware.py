@@ -128,7 +128,7 @@ class ShortTermMiddleware(AgentMiddleware[Any, Any, Any]):
     def _remember(self, state: Mapping[str, Any]) -> Steps[dict[str, Any] | None]:
         if not state["messages"]:
             return None
-        steps = self.memory.remember_flow().drive({"messages": self._new(state)})
+        steps = self.memory.remembering({"messages": self._new(state)})
         done = yield from self._guarded("record", steps)
         if done is None:
             return None

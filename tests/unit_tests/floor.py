@@ -67,10 +67,10 @@ class Calls:
 
 
 def everything(store: BaseStore) -> dict[tuple[tuple[str, ...], str], dict[str, Any]]:
-    """Return all values of a store, the package's own records included."""
+    """Return all values of a store, own records included, but for counts of erasures."""
     found: dict[tuple[tuple[str, ...], str], dict[str, Any]] = {}
     for prefix in ((), ("_agentmem",)):
         for namespace in store.list_namespaces(prefix=prefix or None, limit=10_000):
             for item in store.search(namespace, limit=10_000):
                 found[item.namespace, item.key] = item.value
-    return found
+    return {ref: value for ref, value in found.items() if value.get("kind") != "erasures"}

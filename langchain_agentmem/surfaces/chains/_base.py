@@ -162,7 +162,7 @@ class StoredChainMemory(BaseMemory):
 
     def _keep(self, messages: list[AnyMessage], env: Environment) -> Steps[None]:  # noqa: ARG002 - for subclasses
         """Keep the messages of a turn."""
-        yield from self._memory.remember_flow().drive({"messages": messages})
+        yield from self._memory.remembering({"messages": messages})
 
     def _asked(self, inputs: Mapping[str, Any]) -> list[AnyMessage]:
         filled = {*self.memory_variables, *self.sibling_keys, *self.exclude_input_keys}
