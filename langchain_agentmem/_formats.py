@@ -180,9 +180,16 @@ def _whole(source: Source, data: object, form: str) -> Iterator[Record]:
     if shape is None or form not in ("auto", shape):
         looks = f", but looks like {shape}" if shape else ""
         wanted = _EXPECTED if form == "auto" else f"it is not in the format {form!r}{looks}"
-        msg = f"{source}, line 1: {wanted}; found {_described(data)}."
+        msg = f"{source}, line 1: {wanted}; found {_described(data)}.{_hint(data)}"
         raise ConversationFormatError(msg)
     yield from _READERS[shape](data)
+
+
+def _hint(data: object) -> str:
+    """Return how a file is read that holds the memories of another package."""
+    first = data[0] if isinstance(data, list) and data else data
+    is_mem0 = isinstance(first, dict) and not {"memory", "results"}.isdisjoint(first)
+    return " Memories of mem0: agentmem import FILE --format mem0." if is_mem0 else ""
 
 
 def _described(data: object) -> str:

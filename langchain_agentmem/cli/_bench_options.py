@@ -40,11 +40,11 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--draft",
-        type=_count,
+        type=count,
         metavar="N",
         help="have a model draft so many questions about each conversation",
     )
-    group.add_argument("--limit", type=_count, metavar="N", help="only the first N questions")
+    group.add_argument("--limit", type=count, metavar="N", help="only the first N questions")
 
 
 def _add_systems(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +68,7 @@ def _add_systems(parser: argparse.ArgumentParser) -> None:
         help="the system the others are compared with (default: bm25)",
     )
     group.add_argument(
-        "--results", type=_count, default=10, metavar="K", help="most results (default: 10)"
+        "--results", type=count, default=10, metavar="K", help="most results (default: 10)"
     )
     group.add_argument(
         "--growth", action="store_true", help="measure how costs grow with the number of turns"
@@ -99,7 +99,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         help="price of a million tokens read and written, for --dry-run",
     )
     group.add_argument(
-        "--workers", type=_count, default=1, metavar="N", help="conversations at once (default: 1)"
+        "--workers", type=count, default=1, metavar="N", help="conversations at once (default: 1)"
     )
     group.add_argument(
         "--timeout",
@@ -108,18 +108,27 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds after which a model's call has failed (default: 120)",
     )
-    group.add_argument("--budget", type=_count, metavar="N", help="most tokens to spend on models")
+    group.add_argument("--budget", type=count, metavar="N", help="most tokens to spend on models")
     group.add_argument("--seed", type=int, default=0, metavar="N", help="seed (default: 0)")
     group.add_argument(
         "--out",
-        type=Path,
+        type=_folder,
         default=Path("agentmem-bench"),
         metavar="FOLDER",
         help="where the report and what is kept of the run go (default: agentmem-bench)",
     )
 
 
-def _count(text: str) -> int:
+def _folder(text: str) -> Path:
+    path = Path(text)
+    if path.exists() and not path.is_dir():
+        msg = f"{text!r} is a file; name a folder, which is made if it is not there"
+        raise argparse.ArgumentTypeError(msg)
+    return path
+
+
+def count(text: str) -> int:
+    """Read an argument that is a number of 1 or more."""
     if not text.isdecimal() or not int(text):
         msg = f"must be a number of 1 or more, not {text!r}"
         raise argparse.ArgumentTypeError(msg)
@@ -136,4 +145,4 @@ def _price(text: str) -> tuple[float, float]:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(_count(part) for part in text.split(","))
+    return tuple(count(part) for part in text.split(","))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from langchain_agentmem.cli._bench_options import count
 from langchain_agentmem.cli._memory import of_user, opened, owner
 from langchain_agentmem.cli._output import visible
 from langchain_agentmem.errors import ConfigurationError
@@ -107,7 +108,7 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
     )
     parser.add_argument(
         "--batch-size",
-        type=int,
+        type=count,
         default=BATCH_SIZE,
         metavar="N",
         help=f"turns that are written and acknowledged together (default: {BATCH_SIZE})",
@@ -159,7 +160,7 @@ def _import(args: argparse.Namespace, paths: list[tuple[Path, str]], out: Output
     total = sum(1 for file in files for _ in file)
     tally = Tally(queued=args.queue)
     with opened(args, create=True) as memory:
-        steps = import_turns(memory, files, owner(args), tally, size=max(args.batch_size, 1))
+        steps = import_turns(memory, files, owner(args), tally, size=args.batch_size)
         if out.as_json:
             for _ in steps:
                 out.json(imported=tally.turns, of=total)

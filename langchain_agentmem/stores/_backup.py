@@ -34,6 +34,9 @@ def backup(database: Database, target: str | Path) -> int:
     if path.exists():
         msg = f"{path} exists already; name a new file, or remove it first."
         raise StorageError(msg)
+    if not path.parent.is_dir():
+        msg = f"The backup {path} cannot be written: make the directory {path.parent} first."
+        raise StorageError(msg)
     try:
         partial.unlink(missing_ok=True)
         with database.apart() as connection:

@@ -104,6 +104,12 @@ def resolve_index(index: IndexConfig | StoreIndexConfig | str | None) -> IndexSe
 
 def _dims(dims: object, embeddings: Embeddings | None) -> int | None:
     if embeddings is None:
+        if dims is not None:
+            msg = (
+                f"index['dims'] {dims!r} needs index['embed'], the model of these vectors; leave "
+                "it out for an index of words only, or use index='default'."
+            )
+            raise ConfigurationError(msg)
         return None
     dims = getattr(embeddings, "dims", None) if dims is None else dims
     if not isinstance(dims, int) or isinstance(dims, bool) or dims < 1:

@@ -288,6 +288,8 @@ def test_a_wrong_line_is_named(tmp_path: Path, bad: bytes, why: str) -> None:
         (b"hello", "line 1: not JSON"),
         (b'{\n"a": 1,\n}', "line 3: not JSON"),
         (b'{"a": 1}', "found an object with 'a'"),
+        (b'{"results": [{"memory": "x"}]}', "--format mem0"),
+        (b'[{"memory": "x"}]', "--format mem0"),
         (b"[]", "found an empty list"),
         (b"[1, 2]", "found a list of a single int"),
         (b'"text"', "found a single str"),

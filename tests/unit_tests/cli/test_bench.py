@@ -161,3 +161,11 @@ def test_numbers_that_make_no_sense_are_refused(
 ) -> None:
     """Wrong usage ends with status 2."""
     assert agentmem("bench", *option).status == 2
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(agentmem: Agentmem, folder: Path) -> None:
+    """The message names what was given, before anything runs."""
+    done = agentmem(*OWN, "--out", "talk.jsonl")
+    assert done.status == 2
+    assert "'talk.jsonl' is a file; name a folder" in " ".join(done.err.split())
+    assert not (folder / "agentmem-bench").exists()

@@ -175,3 +175,10 @@ def test_an_export_can_be_imported(filled: Agentmem, tmp_path: Path) -> None:
     lines = (tmp_path / "again.jsonl").read_text("utf-8").splitlines()
     said = [line["content"] for line in map(json.loads, lines) if "content" in line]
     assert said == [turn["content"] for turn in TURNS[:3]]
+
+
+def test_a_batch_of_no_turns_is_refused(agentmem: Agentmem, tmp_path: Path) -> None:
+    """Instead of being taken for 1."""
+    done = agentmem("import", tmp_path / "talk.jsonl", "--batch-size", 0)
+    assert done.status == 2
+    assert "must be a number of 1 or more, not '0'" in " ".join(done.err.split())

@@ -25,6 +25,12 @@ def test_v1_wrong_length_is_refused(open_store: Open, embedder: Letters) -> None
     assert store.get(("a",), "k") is None
 
 
+def test_dims_without_a_model_are_refused(open_store: Open) -> None:
+    """Whoever gives them expects vectors, and would get an index of words only."""
+    with pytest.raises(ConfigurationError, match=r"index\['dims'\] 3 needs index\['embed'\]"):
+        open_store(index={"dims": 3})
+
+
 @pytest.mark.parametrize("distance", ["cosine", "inner_product", "l2"])
 def test_v2_nearest_first(open_store: Open, embedder: Letters, distance: str) -> None:
     """Under every distance the nearest item comes first and scores descend."""
