@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
     from langchain_agentmem.cli._output import Output
+    from langchain_agentmem.stores.copying import CopyReport
 
 
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401 - argparse's private type
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         )
     if out.as_json:
         out.json(**asdict(report))
-        return 0
+        return _missing(report, out)
     out.say(
         f"{report.items} items, {report.written} of them new or changed, are in the target; "
         "all were compared and are equal."
@@ -59,4 +60,16 @@ def run(args: argparse.Namespace, out: Output) -> int:
     out.say(f"{report.reused} texts kept their vectors, {report.embedded} were embedded.")
     if not report.kept_times:
         out.say("The target cannot keep timestamps; the items count as new.")
-    return 0
+    return _missing(report, out)
+
+
+def _missing(report: CopyReport, out: Output) -> int:
+    """Say what is not in the copy; returns the exit status."""
+    if not report.unreadable:
+        return 0
+    msg = (
+        f"{report.unreadable} items cannot be read and are not in the copy; "
+        "'agentmem doctor' says which."
+    )
+    out.error(msg, kind="CorruptStoreError")
+    return 1

@@ -26,7 +26,7 @@ RESCUE: Final = (
 _STRANGE: Final = (*DAMAGE, TypeError, AttributeError, LookupError)
 """What making a memory of JSON of another shape raises besides."""
 _VALUES: Final = """
-SELECT CAST(n.path AS BLOB), CAST(i.key AS BLOB), CAST(i.value AS BLOB)
+SELECT CAST(n.path AS BLOB), CAST(i.key AS BLOB), CAST(i.value AS BLOB), i.checksum
 FROM items AS i LEFT JOIN namespaces AS n ON n.id = i.namespace_id
 """
 
@@ -34,7 +34,7 @@ FROM items AS i LEFT JOIN namespaces AS n ON n.id = i.namespace_id
 def unreadable(
     connection: sqlite3.Connection, namespace: Namespace | None = None
 ) -> Iterator[tuple[Namespace, str]]:
-    """Yield namespace and key of every value that is no JSON object in UTF-8.
+    """Yield namespace and key of every value that is not the JSON object that was written.
 
     The store reads such values as absent.
 
@@ -47,14 +47,14 @@ def unreadable(
     """
     from langchain_agentmem.stores._namespaces import decode
 
-    for path, key, value in _rows(connection, namespace):
-        if not _is_sound(value):
+    for path, key, value, expected in _rows(connection, namespace):
+        if not _is_sound(key, value, expected):
             yield decode(_shown(path or b"")), _shown(key)
 
 
 def _rows(
     connection: sqlite3.Connection, namespace: Namespace | None
-) -> Iterator[tuple[bytes, bytes, bytes]]:
+) -> Iterator[tuple[bytes, bytes, bytes, int | None]]:
     from langchain_agentmem.stores._namespaces import encode
 
     if namespace is None:
@@ -62,11 +62,14 @@ def _rows(
     return iter(connection.execute(f"{_VALUES} WHERE n.path = ?", (encode(namespace),)))
 
 
-def _is_sound(value: bytes) -> bool:
+def _is_sound(key: bytes, value: bytes, expected: int | None) -> bool:
+    from langchain_agentmem.stores._values import checksum
+
     try:
-        return isinstance(orjson.loads(value), dict)
+        is_object = isinstance(orjson.loads(value), dict)
     except orjson.JSONDecodeError:
         return False
+    return is_object and expected in (None, checksum(_shown(key), value))
 
 
 def readable(store: Any, namespace: Namespace) -> Steps[tuple[list[StoredMemory], int]]:  # noqa: ANN401 - the store, imported when used
@@ -96,8 +99,8 @@ def _keys(store: Any, namespace: Namespace) -> tuple[list[str], int]:  # noqa: A
     keys: list[str] = []
     skipped = 0
     try:
-        for _, key, value in _rows(store.conn, namespace):
-            if _is_sound(value):
+        for _, key, value, expected in _rows(store.conn, namespace):
+            if _is_sound(key, value, expected):
                 keys.append(_shown(key))
             else:
                 skipped += 1

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_agentmem.cli._bench_options import count
 from langchain_agentmem.cli._memory import of_user, opened, owner
 from langchain_agentmem.cli._output import visible
-from langchain_agentmem.errors import ConfigurationError
+from langchain_agentmem.errors import ConfigurationError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -161,11 +161,18 @@ def _import(args: argparse.Namespace, paths: list[tuple[Path, str]], out: Output
     tally = Tally(queued=args.queue)
     with opened(args, create=True) as memory:
         steps = import_turns(memory, files, owner(args), tally, size=args.batch_size)
-        if out.as_json:
-            for _ in steps:
-                out.json(imported=tally.turns, of=total)
-        else:
-            _show_progress(steps, tally, total, out)
+        try:
+            if out.as_json:
+                for _ in steps:
+                    out.json(imported=tally.turns, of=total)
+            else:
+                _show_progress(steps, tally, total, out)
+        except StorageError as error:
+            msg = (
+                f"{error} {tally.turns} of {total} turns are stored. Import again: "
+                "what is there is not written twice."
+            )
+            raise type(error)(msg) from error
     _report(out, tally, files)
     return 0
 

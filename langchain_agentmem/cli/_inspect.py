@@ -11,6 +11,7 @@ from rich.text import Text
 
 from langchain_agentmem.cli import _queue, _search
 from langchain_agentmem.cli._memory import (
+    at_home,
     contents,
     hint_for_nothing,
     of_user,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     import argparse
 
     from langchain_agentmem.cli._output import Output
-    from langchain_agentmem.items import StoredMemory
     from langchain_agentmem.memories.rag import RAGMemory
     from langchain_agentmem.steps.journal import JournalEntry
 
@@ -126,7 +126,7 @@ def _list(memory: RAGMemory, user: str, out: Output, *, limit: int, hidden: bool
 
 def _show_one(memory: RAGMemory, user: str, key: str, out: Output) -> None:
     found = the_one(contents(memory, user, hidden=True), key, user=user)
-    entries = memory.history(_at_home(found), config=of_user(user))
+    entries = memory.history(at_home(found), config=of_user(user))
     if out.as_json:
         history = [_entry(entry) for entry in entries]
         out.json(user=user, item=as_row(found), history=history)
@@ -142,17 +142,6 @@ def _show_one(memory: RAGMemory, user: str, key: str, out: Output) -> None:
     out.say("history", style="bold")
     for entry in entries:
         out.say(visible(_line(entry)))
-
-
-def _at_home(found: StoredMemory) -> StoredMemory:
-    """Return a closed memory under the namespace that it was live in."""
-    from dataclasses import replace
-
-    from langchain_agentmem.scopes import closed
-
-    root = closed(())
-    is_closed = found.namespace[: len(root)] == root
-    return replace(found, namespace=found.namespace[len(root) :]) if is_closed else found
 
 
 def _entry(entry: JournalEntry) -> dict[str, Any]:

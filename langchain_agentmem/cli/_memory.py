@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_agentmem.errors import AgentMemoryError, ConfigurationError, StorageError
@@ -153,6 +154,13 @@ def _contents(memory: RAGMemory, *, hidden: bool) -> Steps[list[StoredMemory]]:
             found += yield from List(closed(home))
     spoken = [each for each in found if each.item.kind not in RECORD_KINDS]
     return sorted(spoken, key=when_said, reverse=True)
+
+
+def at_home(found: StoredMemory) -> StoredMemory:
+    """Return a closed memory under the namespace that it was live in."""
+    root = closed(())
+    is_closed = found.namespace[: len(root)] == root
+    return replace(found, namespace=found.namespace[len(root) :]) if is_closed else found
 
 
 def the_one(memories: list[StoredMemory], key: str, *, user: str) -> StoredMemory:

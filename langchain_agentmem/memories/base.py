@@ -313,8 +313,9 @@ class Memory(MemoryChanges):
 
         Args:
             selector: A memory as `recall` gives it or its key, several of them, a filter on the
-                stored values, or `EVERYTHING`. A key that is not there is no error: nothing is
-                erased, and nothing returned.
+                stored values, or `EVERYTHING`: all that any architecture keeps at and below the
+                namespace of the call, in a `FaissSqliteStore` in one write. A key that is not
+                there is no error: nothing is erased, and nothing returned.
             config: The call's config; its `configurable` names the scope.
             context: The runtime context, which wins over the config.
             vacuum: Whether to rewrite the store's file, which takes as long as the file is big:
@@ -323,7 +324,8 @@ class Memory(MemoryChanges):
                 (`secure_delete`), but until then remains may lie in the log and in freed pages.
 
         Returns:
-            One applied `DELETE` for each memory that is gone.
+            One applied `DELETE` for each memory that is gone; with a reason if it could not be
+            read, as after damage.
 
         Raises:
             ConfigurationError: `vacuum` with a store that has no `vacuum()`, or a memory of
@@ -393,10 +395,11 @@ class Memory(MemoryChanges):
             # Before, so that what is being written is found or refused; after, so that what was
             # begun in between from a source that is gone now is refused too.
             yield from erasure.advance(scope)
-            erased = yield from journal.erase_below(own, cause=cause)
-            bare = yield from journal.erase_below(scope, exact=True, cause=cause)
+            erased = yield from journal.erase_below(scope if selector.whole else own, cause=cause)
+            if not selector.whole:
+                erased += yield from journal.erase_below(scope, exact=True, cause=cause)
             yield from erasure.advance(scope)
-            return erased + bare
+            return erased
         if isinstance(selector, Mapping):
             refs = yield from select(selector, scope, own)
         else:

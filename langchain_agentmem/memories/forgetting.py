@@ -14,15 +14,32 @@ from langchain_agentmem.steps.effects import Call, List, Ref, Steps
 
 
 class Everything:
-    """The selector of a whole scope."""
+    """A selector that needs no keys.
+
+    Args:
+        name: Name of the constant.
+        whole: Whether it selects what other architectures keep in the scope, too.
+    """
+
+    def __init__(self, name: str, *, whole: bool) -> None:
+        self.name = name
+        self.whole = whole
 
     def __repr__(self) -> str:
         """Return the constant's name."""
-        return "EVERYTHING"
+        return self.name
 
 
-EVERYTHING: Final = Everything()
-"""Selects every memory of the scope: `memory.forget(EVERYTHING, config=config)`."""
+EVERYTHING: Final = Everything("EVERYTHING", whole=True)
+"""Selects the whole scope: `memory.forget(EVERYTHING, config=config)`.
+
+That is everything at and below the namespace of the call, whatever architecture keeps it: items,
+archives, sessions, summaries, prompts, what is queued, and their history. Where namespaces of
+users lie below that of an organization, the organization's scope holds theirs.
+"""
+
+OWN: Final = Everything("OWN", whole=False)
+"""Selects what the memory's own architecture keeps in the scope, and what tools put there bare."""
 
 Selector: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | Everything"
 

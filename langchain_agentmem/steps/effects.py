@@ -6,7 +6,7 @@ value untyped, which is how a test drives a step by hand.
 There are few *primitive* effects, which the drivers perform (`StoreCall`, `Ask`, `AskEach`,
 `Embed`, `Call`, `Now`, `NewId`, `Draw`, `Emit`, `Spent`, `Resolve`, `Settings`), and *composite*
 ones, which are written in terms of the primitive ones (`Search`, `Get`, `List`, `Namespaces`,
-`Write`).
+`Keys`, `Write`).
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ Namespace: TypeAlias = tuple[str, ...]
 Ref: TypeAlias = tuple[Namespace, str]
 """Namespace and key of one stored item."""
 _LEAF_PAGE = 50
+_DELETED_AT_ONCE = 500
 SearchMode: TypeAlias = Literal["dense", "lexical", "hybrid"]
 
 
@@ -412,6 +413,26 @@ class Namespaces(Composite[list[Namespace]]):
 
 
 @dataclass(frozen=True, slots=True)
+class Keys(Composite[list[Ref]]):
+    """Where items lie whose values nobody may be able to read; nothing where no store can tell.
+
+    Attributes:
+        prefix: Namespace at and below which to look.
+        exact: Only this very namespace.
+    """
+
+    prefix: Namespace
+    exact: bool = False
+
+    def steps(self, env: Environment) -> Steps[list[Ref]]:
+        """Ask the store, if it can tell."""
+        keys = getattr(env.the_store(), "all_keys", None)
+        if not callable(keys):
+            return []
+        return list((yield from Call(keys, (self.prefix,), {"exact": self.exact})))
+
+
+@dataclass(frozen=True, slots=True)
 class Put:
     """One item to write; a value of None deletes it.
 
@@ -463,3 +484,21 @@ class Write(Composite[bool]):
             yield from Emit("erased_meanwhile", {"items": len(self.puts)})
             return False
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteAll(Composite[None]):
+    """Any number of items deleted: all or none in our own file, batch by batch elsewhere.
+
+    Attributes:
+        refs: Which.
+    """
+
+    refs: Sequence[Ref]
+
+    def steps(self, env: Environment) -> Steps[None]:
+        """Delete in one batch, or in batches that every store takes."""
+        whole = callable(getattr(env.the_store(), "all_keys", None))
+        size = len(self.refs) if whole else _DELETED_AT_ONCE
+        for start in range(0, len(self.refs), size or 1):
+            yield from Write([Put(*ref, None) for ref in self.refs[start : start + size]])

@@ -26,7 +26,9 @@ from langchain_agentmem.items import (
 )
 from langchain_agentmem.scopes import ROOT, closed, journal, reserved
 from langchain_agentmem.steps.effects import (
+    DeleteAll,
     Get,
+    Keys,
     List,
     Namespaces,
     Now,
@@ -48,7 +50,9 @@ RECORDS: Final = ("closed", "journal", "counters", "queue")
 ERASED: Final = "the scope was erased meanwhile"
 """Why nothing is written of what was begun before an erasure."""
 
-_ERASE_BATCH: Final = 500
+UNREAD: Final = "it had expired, or its value could not be read"
+"""Reason of an erasure of something that no read returned."""
+
 _PAGE: Final = 100
 
 
@@ -296,15 +300,17 @@ def erase(refs: Sequence[Ref], *, cause: Cause) -> Steps[list[MemoryOperation]]:
     Returns:
         One applied `DELETE` without before and after for each memory that existed.
     """
-    found = yield from read(refs)
-    existing = [ref for ref, one in zip(refs, found, strict=True) if one is not None]
-    wanted = set(refs)
+    found = dict(zip(refs, (yield from read(refs)), strict=True))
     records: list[tuple[Ref, Ref]] = []
+    hidden: dict[Ref, None] = {}
     for namespace in dict.fromkeys(namespace for namespace, _ in refs):
-        for each in (yield from List(journal(namespace))):
-            key = each.key.rpartition("@")[0]
-            if (namespace, key) in wanted:
-                records.append(((namespace, key), (each.namespace, each.key)))
+        for home in (namespace, closed(namespace)):
+            hidden |= {(namespace, key): None for _, key in (yield from Keys(home, exact=True))}
+        for _, name in (yield from _lying(journal(namespace), exact=True)):
+            ref = (namespace, name.rpartition("@")[0])
+            if ref in found:
+                records.append((ref, (journal(namespace), name)))
+    existing = [ref for ref, one in found.items() if one is not None or ref in hidden]
     places = [
         (home, key)
         for namespace, key in dict.fromkeys([*existing, *(ref for ref, _ in records)])
@@ -312,10 +318,50 @@ def erase(refs: Sequence[Ref], *, cause: Cause) -> Steps[list[MemoryOperation]]:
     ]
     yield from Write([Put(*place, None) for place in [*places, *(place for _, place in records)]])
     return [
-        MemoryOperation(event="DELETE", namespace=namespace, key=key, cause=cause, status="applied")
-        for (namespace, key), one in zip(refs, found, strict=True)
-        if one is not None and one.item.kind not in RECORD_KINDS
+        _erasure(ref, cause, readable=found[ref] is not None)
+        for ref in existing
+        if _is_memory(found[ref])
     ]
+
+
+def _erasure(ref: Ref, cause: Cause, *, readable: bool = True) -> MemoryOperation:
+    reason = None if readable else UNREAD
+    return MemoryOperation(
+        event="DELETE",
+        namespace=ref[0],
+        key=ref[1],
+        cause=cause,
+        status="applied",
+        reason=reason,
+    )
+
+
+def _is_memory(found: StoredMemory | None) -> bool:
+    """Tell whether an item is a memory, and no record of where memories are."""
+    return found is None or found.item.kind not in RECORD_KINDS
+
+
+def below(prefix: tuple[str, ...], *, exact: bool = False) -> Steps[dict[Ref, StoredMemory | None]]:
+    """Return everything that lies in a namespace and below it, this package's records included.
+
+    Args:
+        prefix: The namespace.
+        exact: Only this very namespace, not those below it.
+
+    Returns:
+        The items by place; None for one that has expired or cannot be read.
+    """
+    lying: dict[Ref, StoredMemory | None] = {}
+    for root in (prefix, *(reserved(record, prefix) for record in RECORDS)):
+        lying.update((yield from _lying(root, exact=exact)))
+    return lying
+
+
+def _lying(root: tuple[str, ...], *, exact: bool) -> Steps[dict[Ref, StoredMemory | None]]:
+    lying: dict[Ref, StoredMemory | None] = dict.fromkeys((yield from Keys(root, exact=exact)))
+    for name in [root] if exact else (yield from Namespaces(root)):
+        lying.update({(name, each.key): each for each in (yield from List(name))})
+    return lying
 
 
 def erase_below(
@@ -329,20 +375,16 @@ def erase_below(
         cause: Why, for the returned operations.
 
     Returns:
-        One applied `DELETE` for each memory, live or closed, that existed; records such as those
-        of sessions are erased too, and not named.
+        One applied `DELETE` for each memory, live or closed, that existed, with a reason if it
+        could not be read; records such as those of sessions are erased too, and not named.
     """
+    lying = yield from below(prefix, exact=exact)
+    yield from DeleteAll(list(lying))
     erased: dict[Ref, MemoryOperation] = {}
-    for root in (prefix, *(reserved(record, prefix) for record in RECORDS)):
-        for name in [root] if exact else (yield from Namespaces(root)):
-            found = yield from List(name)
-            yield from _delete_all([(name, each.key) for each in found])
-            home = _home_of_memories(name)
-            memories = [each.key for each in found if each.item.kind not in RECORD_KINDS]
-            for key in memories if home else ():
-                erased[home, key] = MemoryOperation(
-                    event="DELETE", namespace=home, key=key, cause=cause, status="applied"
-                )
+    for (name, key), found in lying.items():
+        home = _home_of_memories(name)
+        if home and _is_memory(found):
+            erased[home, key] = _erasure((home, key), cause, readable=found is not None)
     return list(erased.values())
 
 
@@ -351,8 +393,3 @@ def _home_of_memories(name: tuple[str, ...]) -> tuple[str, ...]:
     if name[0] != ROOT:
         return name
     return name[2:] if name[1] == "closed" else ()
-
-
-def _delete_all(refs: Sequence[Ref]) -> Steps[None]:
-    for start in range(0, len(refs), _ERASE_BATCH):
-        yield from Write([Put(*ref, None) for ref in refs[start : start + _ERASE_BATCH]])

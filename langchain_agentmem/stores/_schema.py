@@ -421,7 +421,10 @@ def translate(error: sqlite3.Error, path: str, timeout: float) -> StorageError:
         )
         return StorageError(msg)
     if "full" in text:
-        msg = f"{path} cannot grow because the disk is full; free some space. Nothing was written."
+        msg = (
+            f"{path} cannot grow because the disk is full; free some space. What was being written "
+            "is not; what was written before is kept."
+        )
         return StorageError(msg)
     if "unable to open" in text:
         msg = f"{path} cannot be opened; check that its directory exists and can be written."

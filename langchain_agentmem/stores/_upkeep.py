@@ -7,7 +7,12 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from langchain_agentmem.stores._lifecycle import Closing
-from langchain_agentmem.stores._namespaces import check_deletable, encode
+from langchain_agentmem.stores._namespaces import (
+    check_deletable,
+    decode,
+    encode,
+    scope_condition,
+)
 from langchain_agentmem.stores._statistics import StoreStatistics, statistics
 
 if TYPE_CHECKING:
@@ -42,6 +47,28 @@ class Upkeep(Closing):
         """Stop the sweeper and close the file; harmless twice."""
         self._sweeper.stop(timeout=5)
         self._database.close()
+
+    def all_keys(
+        self, prefix: tuple[str, ...], *, exact: bool = False
+    ) -> list[tuple[tuple[str, ...], str]]:
+        """Return where items lie at and below a namespace, whatever their values.
+
+        Those that have expired or that something has damaged are named too, so that they can be
+        deleted, although no read returns them.
+
+        Args:
+            prefix: The namespace.
+            exact: Only this very namespace, not those below it.
+        """
+        condition, bound = scope_condition(encode(prefix), exact=exact)
+        sql = (
+            "SELECT n.path, CAST(i.key AS BLOB) FROM items i "  # noqa: S608 - our own condition
+            f"JOIN namespaces n ON n.id = i.namespace_id WHERE {condition} ORDER BY i.id"
+        )
+        self._open()
+        with self._database.reader() as connection:
+            rows = connection.execute(sql, bound).fetchall()
+        return [(decode(path), key.decode(errors="replace")) for path, key in rows]
 
     def delete_namespace(self, prefix: tuple[str, ...], *, vacuum: bool = False) -> int:
         """Erase a namespace with everything below it: items, vectors, words and expiry.

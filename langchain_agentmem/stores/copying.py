@@ -32,6 +32,7 @@ class CopyReport:
         reused: How many texts kept the source's vectors.
         embedded: How many texts were embedded anew.
         kept_times: Whether the target took over timestamps and expiry.
+        unreadable: How many items the source has besides whose values cannot be read.
         sha256: Digest of all copied namespaces, keys and values, equal on both sides.
     """
 
@@ -41,6 +42,7 @@ class CopyReport:
     embedded: int
     kept_times: bool
     sha256: str
+    unreadable: int = 0
 
 
 class _Reused(Embeddings):
@@ -154,7 +156,8 @@ def copy_store(
                 progress(done, total)
     items, digest = _compare(source, target, times=kept)
     reused, embedded = (_counts.reused, _counts.embedded) if _counts else (0, 0)
-    return CopyReport(items, written, reused, embedded, kept, digest)
+    unreadable = 0 if total is None else max(total - done, 0)
+    return CopyReport(items, written, reused, embedded, kept, digest, unreadable)
 
 
 def _write(target: BaseStore, records: Sequence[Record]) -> int:

@@ -142,7 +142,7 @@ class _Forgetting:
         self, state: Mapping[str, Any], scope: tuple[str, ...], own: tuple[str, ...]
     ) -> Steps[list[dict[str, Any]]]:
         if state.get("everything"):
-            homes = dict.fromkeys([*(yield from journal.homes(own)), scope])
+            homes = yield from journal.homes(scope)
             lying = [place for home in homes for place in (home, closed(home))]
             named = []
             for place in lying:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage
 
-from langchain_agentmem.memories.base import EVERYTHING
+from langchain_agentmem.memories.forgetting import OWN
 from langchain_agentmem.memories.short_term import BufferMemory
 from langchain_agentmem.steps import archive
 from langchain_agentmem.steps.drivers import arun, run
@@ -72,11 +72,11 @@ class StoreChatMessageHistory(BaseChatMessageHistory):
 
     def clear(self) -> None:
         """Erase the session."""
-        self._memory.forget(EVERYTHING, config=self._config)
+        self._memory.forget(OWN, config=self._config)
 
     async def aclear(self) -> None:
         """Erase the session."""
-        await self._memory.aforget(EVERYTHING, config=self._config)
+        await self._memory.aforget(OWN, config=self._config)
 
     def _environment(self) -> Environment:
         return self._memory.environment(self._config)

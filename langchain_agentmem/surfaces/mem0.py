@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_agentmem.errors import ConfigurationError, MemoryNotFoundError
 from langchain_agentmem.items import Cause, MemoryOperation, StoredMemory, to_timestamp
-from langchain_agentmem.memories.base import EVERYTHING
+from langchain_agentmem.memories.forgetting import OWN
 from langchain_agentmem.memories.mem0 import Mem0
 from langchain_agentmem.messages import to_messages
 from langchain_agentmem.retrieval.filters import matches
@@ -217,7 +217,7 @@ class _Api:
         return {"message": "Memory updated."}
 
     def _delete(self, memory_id: str | None) -> Steps[dict[str, str]]:
-        chosen = EVERYTHING if memory_id is None else memory_id
+        chosen = OWN if memory_id is None else memory_id
         homes = yield from self._homes()
         erased = yield from self.memory._erase(chosen)  # noqa: SLF001 - the steps of `forget`
         count = sum(each.namespace in homes for each in erased)

@@ -13,7 +13,8 @@ from langgraph.store.base import BaseStore
 from pydantic import ConfigDict, PrivateAttr, model_validator
 
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.memories.base import EVERYTHING, Memory
+from langchain_agentmem.memories.base import Memory
+from langchain_agentmem.memories.forgetting import OWN
 from langchain_agentmem.scopes import current_scope
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Steps
@@ -134,11 +135,11 @@ class StoredChainMemory(BaseMemory):
 
     def clear(self) -> None:
         """Erase everything that was kept for the session, derived texts included."""
-        self._memory.forget(EVERYTHING, config=self._scope())
+        self._memory.forget(OWN, config=self._scope())
 
     async def aclear(self) -> None:
         """Erase everything that was kept for the session; the async twin of `clear`."""
-        await self._memory.aforget(EVERYTHING, config=self._scope())
+        await self._memory.aforget(OWN, config=self._scope())
 
     # --- steps -----------------------------------------------------------------------------------
 

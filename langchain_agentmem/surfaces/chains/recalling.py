@@ -28,7 +28,7 @@ class ChainMemory(StoredChainMemory):
 
     Its scope is that of its namespace: the session is known to it as `session_id` and
     `thread_id`; everything else it names, such as `{user_id}`, comes from `config=` or the
-    running config. `clear()` erases that whole scope.
+    running config. `clear()` erases what the memory keeps there.
 
     Attributes:
         memory: The memory. One that keeps a conversation fills in its view, others what they

@@ -85,7 +85,7 @@ def test_full_disk_loses_nothing_acknowledged(tmp_path: Path, megabytes: float) 
     )
     acknowledged = done.stdout.split()
     message, _, readable = done.stderr.strip().rpartition("\n")
-    assert "Nothing was written" in message or "SQLite reports" in message, done.stderr
+    assert "What was being written is not" in message or "SQLite reports" in message, done.stderr
     assert int(readable) == len(acknowledged) > 0
     with open_file(str(path)) as store:
         assert {item.key for item in store.search(("a",), limit=100_000)} == set(acknowledged)

@@ -61,11 +61,12 @@ def test_forget_on_a_terminal(filled: Agentmem, answer: str, left: int) -> None:
     assert filled("inspect", "--user", "ann", "--json").json["total"] == left
 
 
-def test_forgetting_nothing_is_no_error(filled: Agentmem) -> None:
-    """No match erases nothing and says so."""
+def test_forgetting_nothing_is_an_error(filled: Agentmem) -> None:
+    """No match erases nothing, says so, and no script takes it for done."""
     done = filled("forget", "--user", "ann", "--matching", "zebra", "--yes")
-    assert (done.status, "No memory matches" in done.err) == (0, True)
-    assert filled("forget", "--user", "x", "--all", "--yes", "--json").json["erased"] == 0
+    assert (done.status, "No memory matches" in done.err) == (1, True)
+    done = filled("forget", "--user", "x", "--all", "--yes", "--json")
+    assert (done.status, done.json["erased"]) == (1, 0)
 
 
 def test_export_holds_everything_of_one_user(filled: Agentmem) -> None:

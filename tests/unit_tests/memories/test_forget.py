@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem.errors import ConfigurationError, StorageError
-from langchain_agentmem.memories import EVERYTHING, RAGMemory
+from langchain_agentmem.memories import EVERYTHING, RAGMemory, WindowMemory
+from langchain_agentmem.steps.journal import UNREAD
 from langchain_agentmem.stores import FaissSqliteStore
-from tests.unit_tests.floor import Calls
+from langchain_agentmem.surfaces import StoreChatMessageHistory
+from tests.unit_tests.floor import Calls, everything
 from tests.unit_tests.memories.conftest import Make
 
 ANN: RunnableConfig = {"configurable": {"user_id": "ann"}}
@@ -130,3 +133,45 @@ def test_forget_everything_names_what_the_user_sees(make: Make, store: BaseStore
     erased = memory.forget(EVERYTHING, config=ANN)
     assert {op.key for op in erased} == {op.key for ops in remembered for op in ops}
     assert store.search(("memories",)) == []
+
+
+def test_forget_everything_erases_every_architecture(store: BaseStore, make: Make) -> None:
+    """A whole scope is one, whichever memory is asked; another user's stays."""
+    bob: RunnableConfig = {"configurable": {"user_id": "bob"}}
+    for config in (ANN, bob):
+        make().remember("I live in Bremen.", config=config)
+        WindowMemory(store=store).remember([HumanMessage("I row.", id="1")], config=config)
+    store.put(("memories", "ann", "mem0", "facts"), "1", {"content": "x"})
+    erased = make().forget(EVERYTHING, config=ANN)
+    assert {op.namespace[2] for op in erased} == {"rag", "short_term", "mem0"}
+    left = everything(store)
+    assert left
+    assert all("bob" in namespace for namespace, _ in left)
+
+
+def test_clearing_a_history_keeps_what_other_architectures_know(
+    store: BaseStore, make: Make
+) -> None:
+    """A session's `clear` is about the session, not about all that is known of the scope."""
+    make().remember("I live in Bremen.", config=ANN)
+    history = StoreChatMessageHistory(
+        store, namespace=("memories", "{session_id}"), session_id="ann"
+    )
+    history.add_user_message("I row.")
+    history.clear()
+    assert history.messages == []
+    assert make().recall("Where do I live?", config=ANN).items
+
+
+def test_forget_erases_what_cannot_be_read(calls: Calls) -> None:
+    """A damaged value is erased by its key as with its scope, and the operation says it."""
+    keys = [calls.remember(text, config=ANN)[0].key for text in ("I live in Bremen.", "I row.")]
+    store = calls.memory.store
+    assert isinstance(store, FaissSqliteStore)
+    store.conn.execute("UPDATE items SET value = replace(value, 'Bremen', 'Bremxn')")
+    store.conn.execute("UPDATE items SET value = replace(value, 'I row', 'I rxw')")
+    (op,) = calls.forget(keys[0], config=ANN)
+    assert (op.key, op.reason) == (keys[0], UNREAD)
+    assert keys[1] in {op.key for op in calls.forget(EVERYTHING, config=ANN)}
+    left = [*store.all_keys(("memories",)), *store.all_keys(("_agentmem",))]
+    assert [ref for ref in left if ref[0][1] != "erased"] == []
