@@ -37,7 +37,6 @@ Namespace: TypeAlias = tuple[str, ...]
 Ref: TypeAlias = tuple[Namespace, str]
 """Namespace and key of one stored item."""
 _LEAF_PAGE = 50
-_DELETED_AT_ONCE = 500
 SearchMode: TypeAlias = Literal["dense", "lexical", "hybrid"]
 
 
@@ -484,21 +483,3 @@ class Write(Composite[bool]):
             yield from Emit("erased_meanwhile", {"items": len(self.puts)})
             return False
         return True
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteAll(Composite[None]):
-    """Any number of items deleted: all or none in our own file, batch by batch elsewhere.
-
-    Attributes:
-        refs: Which.
-    """
-
-    refs: Sequence[Ref]
-
-    def steps(self, env: Environment) -> Steps[None]:
-        """Delete in one batch, or in batches that every store takes."""
-        whole = callable(getattr(env.the_store(), "all_keys", None))
-        size = len(self.refs) if whole else _DELETED_AT_ONCE
-        for start in range(0, len(self.refs), size or 1):
-            yield from Write([Put(*ref, None) for ref in self.refs[start : start + size]])

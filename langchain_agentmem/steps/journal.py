@@ -26,7 +26,7 @@ from langchain_agentmem.items import (
 )
 from langchain_agentmem.scopes import ROOT, closed, journal, reserved
 from langchain_agentmem.steps.effects import (
-    DeleteAll,
+    Composite,
     Get,
     Keys,
     List,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from langchain_agentmem.items import StoredMemory
+    from langchain_agentmem.steps.environment import Environment
 
 RECORDS: Final = ("closed", "journal", "counters", "queue")
 """Kinds of records this package keeps about a namespace, outside of it."""
@@ -53,6 +54,7 @@ ERASED: Final = "the scope was erased meanwhile"
 UNREAD: Final = "it had expired, or its value could not be read"
 """Reason of an erasure of something that no read returned."""
 
+_ERASE_BATCH: Final = 500
 _PAGE: Final = 100
 
 
@@ -379,7 +381,7 @@ def erase_below(
         could not be read; records such as those of sessions are erased too, and not named.
     """
     lying = yield from below(prefix, exact=exact)
-    yield from DeleteAll(list(lying))
+    yield from _DeleteAll(list(lying))
     erased: dict[Ref, MemoryOperation] = {}
     for (name, key), found in lying.items():
         home = _home_of_memories(name)
@@ -393,3 +395,21 @@ def _home_of_memories(name: tuple[str, ...]) -> tuple[str, ...]:
     if name[0] != ROOT:
         return name
     return name[2:] if name[1] == "closed" else ()
+
+
+@dataclass(frozen=True, slots=True)
+class _DeleteAll(Composite[None]):
+    """Any number of items deleted: all or none in our own file, batch by batch elsewhere.
+
+    Attributes:
+        refs: Which.
+    """
+
+    refs: Sequence[Ref]
+
+    def steps(self, env: Environment) -> Steps[None]:
+        """Delete in one batch, or in batches that every store takes."""
+        whole = callable(getattr(env.the_store(), "all_keys", None))
+        size = len(self.refs) if whole else _ERASE_BATCH
+        for start in range(0, len(self.refs), size or 1):
+            yield from Write([Put(*ref, None) for ref in self.refs[start : start + size]])
