@@ -9,8 +9,11 @@ from rich.text import Text
 from langchain_agentmem.cli._output import visible
 from langchain_agentmem.items import to_timestamp
 from langchain_agentmem.scopes import unescape_label
+from langchain_agentmem.steps.environment import utc_now
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from langchain_agentmem.cli._output import Output
     from langchain_agentmem.consolidation.records import Record
     from langchain_agentmem.memories.rag import RAGMemory
@@ -59,12 +62,24 @@ def labels(record: Record) -> list[str]:
 
 
 def _result(record: Record) -> str:
+    if record.state == "running" and record.lease_until is not None:
+        return _work(record, record.lease_until)
     if record.report is None:
         tries = f", tried {record.attempts} times" if record.attempts else ""
         return f"{len(record.messages)} messages{tries}: {record.error or 'waiting'}"
     told = [f"{record.report[name]} {name}" for name in _DONE if record.report.get(name)]
-    rejected = len(record.report.get("rejected", []))
-    return ", ".join([*told, *([f"{rejected} rejected"] if rejected else [])]) or "nothing new"
+    if rejected := [str(each["reason"]) for each in record.report.get("rejected", [])]:
+        told.append(f"{len(rejected)} rejected ({rejected[0]})")
+    return ", ".join(told) or "nothing new"
+
+
+def _work(record: Record, until: datetime) -> str:
+    """Tell of a record that is worked on, and whether its worker is alive as far as is known."""
+    begun = f"{len(record.messages)} messages, tried {record.attempts} times"
+    at = f"{until:%Y-%m-%d %H:%M:%S} UTC"
+    if until > utc_now():
+        return f"{begun}: being worked on; begun again if there is no sign of life until {at}"
+    return f"{begun}: no sign of life of its worker, its lease ended at {at}; the next begins again"
 
 
 def row(record: Record) -> dict[str, object]:

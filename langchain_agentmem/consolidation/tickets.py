@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from langchain_agentmem.steps.environment import Environment
 
 _POLL_SECONDS: Final = 0.05
+WAIT_SECONDS: Final = 600.0
+"""The longest that a result is waited for unless another time is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +56,46 @@ class Ticket:
         """Return `pending`, `running`, `done`, `failed` or `cancelled`."""
         return self.record().state
 
-    def result(self, timeout: float | None = None) -> Mapping[str, Any]:
+    def result(self, timeout: float | None = WAIT_SECONDS) -> Mapping[str, Any]:
         """Wait until the record is done, and return its report in numbers.
 
         Args:
-            timeout: The longest to wait, in seconds; None waits for ever.
+            timeout: The longest to wait, in seconds, by default ten minutes; None waits for ever.
 
         Raises:
             TimeoutError: It was not done in time; it stays in the queue.
             RuntimeError: It failed for good, or was cancelled.
         """
         until = None if timeout is None else time.monotonic() + timeout
-        while (report := _finished(self.record())) is None:
+        while (report := _finished(record := self.record())) is None:
             if until is not None and time.monotonic() >= until:
-                msg = f"Record {self.id!r} was not done within {timeout} s; it stays queued."
-                raise TimeoutError(msg)
+                raise _too_late(record, timeout)
             time.sleep(_POLL_SECONDS)
         return report
 
     def __await__(self) -> Generator[Any, None, Mapping[str, Any]]:
-        """Wait until the record is done, and return its report in numbers."""
+        """Wait until the record is done, at most ten minutes, as `result` does."""
         return self._wait().__await__()
 
     async def _wait(self) -> Mapping[str, Any]:
-        while (report := _finished(self._read(await arun(self._get(), self._env)))) is None:  # noqa: ASYNC110
+        until = time.monotonic() + WAIT_SECONDS
+        while True:
+            record = self._read(await arun(self._get(), self._env))
+            report = _finished(record)
+            if report is not None:
+                return report
+            if time.monotonic() >= until:
+                raise _too_late(record, WAIT_SECONDS)
             await asyncio.sleep(_POLL_SECONDS)  # the worker may be another process
-        return report
+
+
+def _too_late(record: Record, timeout: float | None) -> TimeoutError:
+    """Return the error of a wait that took too long, with what is known of the record."""
+    tried = f" after {record.attempts} attempts ({record.error})" if record.error else ""
+    return TimeoutError(
+        f"Record {record.id!r} was not done within {timeout} s; it stays {record.state}{tried}. "
+        "Is a worker running? LocalConsolidator(queue, graph).start() or run_due() works it off."
+    )
 
 
 def _finished(record: Record) -> Mapping[str, Any] | None:

@@ -328,7 +328,8 @@ class LangMem(WrittenMemory):
         decision = yield from self._asked(state, 0)
         cause = origin.cause(turns_of(state["turns"]), decision)
         if decision.value is None:
-            return {"proposed": None, "memory_operations": unusable(decision)}
+            kept = yield from self.keep_unread(state, decision)
+            return {"proposed": None, "memory_operations": kept}
         return {"proposed": decision.value, "cause": cause}
 
     def _phase(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:

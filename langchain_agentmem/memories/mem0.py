@@ -22,7 +22,6 @@ from langchain_agentmem.memories.written import (
     WrittenMemory,
     limit_of,
     query_of,
-    unusable,
 )
 from langchain_agentmem.messages import text_of
 from langchain_agentmem.parameters import Parameters, described
@@ -261,7 +260,8 @@ class Mem0(WrittenMemory):
             data=_extract_data(state, said, known),
         )
         if decision.value is None:
-            return {"failed": True, "facts": [], "memory_operations": unusable(decision)}
+            kept = yield from self.keep_unread(state, decision)
+            return {"failed": True, "facts": [], "memory_operations": kept}
         found = [
             origin.located(each, said, known, metadata, self.clean) for each in decision.value.facts
         ]
@@ -320,7 +320,8 @@ class Mem0(WrittenMemory):
             data=_decide_data(handles, asked),
         )
         if decision.value is None:
-            return {"failed": True, "memory_operations": unusable(decision)}
+            kept = yield from self.keep_unread(state, decision)
+            return {"failed": True, "memory_operations": kept}
         alone = next(iter(asked)) if len(asked) == 1 else None
         proposed = [
             Proposed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
@@ -25,6 +26,8 @@ from langchain_agentmem.steps.intake import Redact, hear, redacted, turns_of
 from langchain_agentmem.steps.recall import moment_of
 from langchain_agentmem.steps.turns import Log
 
+logger = logging.getLogger(__name__)
+
 
 class WriteState(TypedDict, total=False):
     """State of a remember graph, to be extended by each architecture."""
@@ -44,7 +47,7 @@ class WrittenMemory(Memory):
     at the step `after_apply`.
 
     Without a model the turns are stored word for word, `no_model_configured` is emitted, and
-    nothing else is done.
+    nothing else is done. Where a reply cannot be used even after its repair, they are too.
 
     Args:
         redact: Called with every text before it is shown to the model or stored; returns what may
@@ -131,6 +134,19 @@ class WrittenMemory(Memory):
         yield from Emit("no_model_configured", {"architecture": self.architecture})
         operations = yield from turns.store_turns((yield from self.log()), turns_of(state["turns"]))
         return {"memory_operations": [op.to_dict() for op in operations]}
+
+    def keep_unread(
+        self, state: Mapping[str, Any], decision: Decision[Any]
+    ) -> Steps[list[dict[str, Any]]]:
+        """Store the turns word for word, since no usable reply came even after the repair.
+
+        Returns:
+            The reported operation of the reply, and one for each turn that was kept.
+        """
+        logger.warning("A reply of the model cannot be used; the turn is kept word for word.")
+        kept = yield from turns.store_turns((yield from self.log()), turns_of(state["turns"]))
+        yield from Emit("kept_verbatim", {"turns": len(kept)})
+        return [*unusable(decision), *(op.to_dict() for op in kept)]
 
     def _assemble(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Cut to the token budget and render."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NotRequired, TypeVar, get_args
@@ -22,7 +23,7 @@ from langchain.agents.middleware.types import (
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langgraph.channels import UntrackedValue
 
-from langchain_agentmem.errors import ConfigurationError
+from langchain_agentmem.errors import ConfigurationError, ModelCallError
 from langchain_agentmem.items import StoredMemory
 from langchain_agentmem.memories.base import Memory
 from langchain_agentmem.messages import text_of
@@ -31,7 +32,7 @@ from langchain_agentmem.rendering import render_line, render_memories
 from langchain_agentmem.retrieval import budget
 from langchain_agentmem.scopes import NamespaceTemplate
 from langchain_agentmem.steps.drivers import arun, run
-from langchain_agentmem.steps.effects import HasModel, Setting, Steps
+from langchain_agentmem.steps.effects import Emit, HasModel, Setting, Steps
 from langchain_agentmem.surfaces._budget import SEARCH_TOKENS
 from langchain_agentmem.surfaces._fail_open import fail_open
 from langchain_agentmem.surfaces._recording import new_messages, record
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from langchain_agentmem.memories.base import Template
     from langchain_agentmem.steps.environment import Environment
     from langchain_agentmem.surfaces._background import Background
+
+logger = logging.getLogger(__name__)
 
 Mode = Literal["static", "agent", "both"]
 Query = Literal["last_human", "window"]
@@ -310,9 +313,21 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         messages = self._unrecorded(state, str((yield from Setting("thread_id", ""))))
         asks = self.memory.remember_asks and (yield from HasModel())
         if self._record == "sync" or (self._record == "auto" and not asks):
-            return (yield from record(self.memory, messages))
+            return (yield from self._recorded(messages, env))
         background = self._the_background()
         return (yield from record(self.memory, messages, lambda new: background.submit(new, env)))
+
+    def _recorded(self, messages: list[AnyMessage], env: Environment) -> Steps[int]:
+        """Remember now; where the model fails, as without one, so that the turn is not lost."""
+        try:
+            return (yield from record(self.memory, messages))
+        except ModelCallError as error:
+            if self._raises:
+                raise
+            logger.warning("%s: the turn is kept without the model: %s", self.name, error)
+            yield from Emit("kept_verbatim", {"name": self.name, "error": type(error).__name__})
+            env.model = None
+            return (yield from record(self.memory, messages))
 
     def _the_background(self) -> Background:
         with self._starting:

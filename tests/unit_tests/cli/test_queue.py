@@ -12,6 +12,7 @@ from langchain_agentmem.consolidation import (
     MemoryQueue,
     create_consolidation_graph,
 )
+from langchain_agentmem.steps.drivers import run
 from langchain_agentmem.testing import ScriptedChatModel
 from tests.unit_tests.cli.conftest import Agentmem
 
@@ -64,3 +65,15 @@ def test_an_empty_queue_says_so(filled: Agentmem) -> None:
     done = filled("inspect", "--queue")
     assert (done.status, done.out) == (0, "")
     assert "The queue is empty" in done.err
+
+
+def test_a_worker_without_a_sign_of_life_is_told(queued: Agentmem, tmp_path: Path) -> None:
+    """A batch whose worker was killed says since when, and what happens next."""
+    with FaissSqliteStore(tmp_path / "memory.sqlite") as store:
+        for lease in (600, 0):
+            queue = MemoryQueue(store=store, after_seconds=0, lease_seconds=lease)
+            queue.submit("a private word", config=of(f"user{lease}"))
+            assert run(queue.claim_steps(), queue.environment({}))
+    told = " ".join(queued("inspect", "--queue").out.split())
+    assert "no sign of life of its worker, its lease ended at" in told
+    assert "being worked on; begun again if there is no sign of life until" in told

@@ -154,6 +154,7 @@ def mem0_case(case: Case) -> None:
         expected = Expected(Counter([*KNOWN, *(facts if honest else ())]))
     elif honest or attack == "broken facts":
         expected = Expected(Counter(KNOWN), rejected=1)
+        assert case.texts((*case.home, "mem0", "turns")) == Counter([SAID])
     else:
         expected = after_mem0(known, facts, told)
         expected.live += Counter(unseen if known else KNOWN)
@@ -201,6 +202,9 @@ def langmem_case(case: Case) -> None:
     operations = case.remember(memory)
     known = {handle: str(row["content"]) for handle, row in shown.rows.items()}
     expected = Expected(Counter(KNOWN), rejected=0 if case.is_read_as_empty else 1)
+    is_unread = attack == "broken" and not case.is_read_as_empty
+    kept = Counter([SAID] if is_unread else [])
+    assert case.texts((*case.home, "langmem", "turns")) == kept
     if attack != "broken":
         expected = after_langmem(known, told, deletes=deletes)
     case.check(case.home, expected, operations)
@@ -315,6 +319,8 @@ def test_hostile_replies_change_nothing_but_what_the_rules_allow(
         assert victims(store) == before
     assert wrong >= 120
     for name in store.list_namespaces(limit=100_000):
+        if name[:2] == ("_agentmem", "erased"):
+            continue  # a hash of the scope
         own = name[2:] if name[0] == "_agentmem" else name
         assert own[0] == "memories"
         assert own[1] == replies.VICTIM or own[1].startswith("u")

@@ -26,6 +26,7 @@ ANSWER = {
     "context": "Ann's life",
     "tags": ["home"],
     "should_evolve": False,
+    "operations": [],
 }
 CLASSES: list[type[Memory]] = [AMem, LangMem, Mem0]
 

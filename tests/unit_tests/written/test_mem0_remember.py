@@ -227,16 +227,17 @@ async def test_a_fact_without_spaces_is_searched_for_names_in_linear_time(world:
 
 
 @pytest.mark.parametrize("bad", ["", "I cannot do that.", '{"facts": [{"text": "a'])
-async def test_an_unusable_extraction_changes_nothing_after_one_repair(
+async def test_an_unusable_extraction_keeps_the_turn_after_one_repair(
     world: World, bad: str
 ) -> None:
-    """Two bad replies are reported, and items and ring buffer are as before (mem0 #1854, #3391)."""
+    """Two bad replies are reported and the words kept, no fact is made (mem0 #1854, #3391)."""
     call = world.make(Mem0)
     world.model.extend(bad, bad)
-    (op,) = await call("remember", "I like tea", config=ANN)
-    assert op.status == "rejected"
+    op, kept = await call("remember", "I like tea", config=ANN)
+    assert (op.status, kept.status) == ("rejected", "applied")
     assert world.live(*FACTS) == []
     assert world.live(*MESSAGES) == []
+    assert (await call("recall", "tea", config=ANN)).items[0].content == "I like tea"
     assert len(world.model.prompts) == 2
     assert len(world.named("reply_rejected")) == 1
 
