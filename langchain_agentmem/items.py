@@ -120,7 +120,7 @@ class MemoryItem:
         value: dict[str, Any] = {}
         for name in _FIELDS:
             found = getattr(self, name)
-            if found or name in _ALWAYS_WRITTEN:
+            if found or found == "" or name in _ALWAYS_WRITTEN:
                 value[name] = to_timestamp(found) if isinstance(found, datetime) else found
         if self.links:
             value["links"] = [asdict(link) for link in self.links]

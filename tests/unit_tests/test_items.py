@@ -135,6 +135,12 @@ def test_content_of_another_type_is_wrapped(content: object) -> None:
     assert MemoryItem.from_value({"content": content}).content == {"content": content}
 
 
+def test_empty_texts_are_kept() -> None:
+    """An empty name or search text is not the same as none."""
+    item = MemoryItem(content="a", attributed_to="", search_text="", superseded_by="")
+    assert MemoryItem.from_value(item.to_value()) == item
+
+
 @given(st.dictionaries(st.sampled_from(sorted(MemoryItem.__slots__)) | texts, json_values))
 def test_garbage_never_raises(value: dict[str, Any]) -> None:
     """Any JSON object can be read; what makes no sense is taken as not given."""
