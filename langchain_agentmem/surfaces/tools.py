@@ -131,12 +131,8 @@ def create_manage_memory_tool(
     actions = _permitted(actions_permitted)
     _one_of("on_duplicate", on_duplicate, OnDuplicate)
     access = Access.of(namespace, store, memory, clock, rng)
-    if queue is not None and queue.namespace != access.template:
-        msg = (
-            f"The tool's namespace {access.template.template} is not "
-            f"{queue.namespace.template}, for which its queue= is; make them equal."
-        )
-        raise ConfigurationError(msg)
+    if queue is not None:
+        _same_namespace(queue, access)
     adapter = _adapter(schema)
     writer = Writer(
         template=access.template,
@@ -162,6 +158,15 @@ def create_manage_memory_tool(
         steps=steps,
         environment=access.environment,
     )
+
+
+def _same_namespace(queue: MemoryQueue, access: Access) -> None:
+    if queue.namespace != access.template:
+        msg = (
+            f"The tool's namespace {access.template.template} is not "
+            f"{queue.namespace.template}, for which its queue= is; make them equal."
+        )
+        raise ConfigurationError(msg)
 
 
 def create_search_memory_tool(
