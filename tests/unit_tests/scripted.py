@@ -123,3 +123,15 @@ class Calls:
         if self._is_async:
             return await getattr(self._memory, f"a{name}")(*args, **given)
         return getattr(self._memory, name)(*args, **given)
+
+
+def watch(memory: Any, events: list[dict[str, Any]]) -> None:  # noqa: ANN401 - a double of any
+    """Let a memory's events be added to a list."""
+    original = memory._environment
+
+    def watched(*args: Any) -> Any:  # noqa: ANN401 - a double of any
+        env = original(*args)
+        env.emitter = events.append
+        return env
+
+    memory._environment = watched

@@ -15,6 +15,7 @@ from langchain_agentmem.consolidation import (
     create_consolidation_graph,
     tickets,
 )
+from langchain_agentmem.consolidation.tickets import Ticket
 from langchain_agentmem.memories import AMem, LangMem, Mem0
 from langchain_agentmem.memories.base import Memory
 from langchain_agentmem.surfaces.middleware import AgentMemoryMiddleware
@@ -22,6 +23,22 @@ from langchain_agentmem.testing import ScriptedChatModel
 
 ANN: Any = {"configurable": {"user_id": "ann", "thread_id": "t"}}
 SAID = "My sister Mia moved to Lisbon."
+
+
+def _down() -> ScriptedChatModel:
+    """Return a model that cannot be reached."""
+    return ScriptedChatModel(replies=lambda _: OSError("down"))
+
+
+def _run_in_vain(**options: Any) -> Ticket:  # noqa: ANN401 - a queue's options
+    """Return the ticket of a turn whose one run so far could not reach its model."""
+    store = InMemoryStore()
+    memory = LangMem(model=_down(), store=store)
+    queue = MemoryQueue(store=store, after_seconds=0, **options)
+    ticket = queue.submit(SAID, config=ANN)
+    with LocalConsolidator(queue, create_consolidation_graph(memory)) as consolidator:
+        consolidator.run_due()
+    return ticket
 
 
 @pytest.mark.parametrize("kind", [AMem, LangMem, Mem0])
@@ -49,12 +66,7 @@ def test_a_refusal_loses_no_turn_in_the_background(
 async def test_a_raising_model_loses_no_turn_of_a_sync_middleware(kind: type[Memory]) -> None:
     """What the agent was told is kept word for word when the memory's model is down."""
     store = InMemoryStore()
-
-    def down(_: object) -> str:
-        msg = "down"
-        raise OSError(msg)
-
-    memory = kind(model=ScriptedChatModel(replies=down), store=store)
+    memory = kind(model=_down(), store=store)
     agent: Any = create_agent(
         ScriptedChatModel(replies=lambda _: "I see."),
         middleware=[AgentMemoryMiddleware(memory, record="sync")],
@@ -69,17 +81,7 @@ async def test_a_ticket_tells_of_a_failure_instead_of_waiting_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Without a worker both waits end at the documented time, and name the last error."""
-    store = InMemoryStore()
-
-    def down(_: object) -> str:
-        msg = "down"
-        raise OSError(msg)
-
-    memory = LangMem(model=ScriptedChatModel(replies=down), store=store)
-    queue = MemoryQueue(store=store, after_seconds=0, retry_seconds=60)
-    ticket = queue.submit(SAID, config=ANN)
-    with LocalConsolidator(queue, create_consolidation_graph(memory)) as consolidator:
-        consolidator.run_due()
+    ticket = _run_in_vain(retry_seconds=60)
     with pytest.raises(TimeoutError, match=r"after 1 attempts .*ModelCallError"):
         ticket.result(timeout=0)
     monkeypatch.setattr(tickets, "WAIT_SECONDS", 0.0)
@@ -89,16 +91,6 @@ async def test_a_ticket_tells_of_a_failure_instead_of_waiting_for_ever(
 
 def test_a_ticket_of_a_dead_letter_tells_at_once() -> None:
     """The wait for a record that was given up ends before any time is up."""
-    store = InMemoryStore()
-
-    def down(_: object) -> str:
-        msg = "down"
-        raise OSError(msg)
-
-    memory = LangMem(model=ScriptedChatModel(replies=down), store=store)
-    queue = MemoryQueue(store=store, after_seconds=0, max_attempts=1)
-    ticket = queue.submit(SAID, config=ANN)
-    with LocalConsolidator(queue, create_consolidation_graph(memory)) as consolidator:
-        consolidator.run_due()
+    ticket = _run_in_vain(max_attempts=1)
     with pytest.raises(RuntimeError, match="failed"):
         ticket.result()

@@ -27,7 +27,7 @@ from tests.unit_tests.hostile.references import (
     handle_of,
     text_of,
 )
-from tests.unit_tests.scripted import STORES, Scripted, Table, make_store
+from tests.unit_tests.scripted import STORES, Scripted, Table, make_store, watch
 
 CASES = {"mem0": 334, "a_mem": 333, "langmem": 333}
 """A thousand replies on each store."""
@@ -64,14 +64,7 @@ class Case:
 
     def remember(self, memory: Any) -> list[Any]:  # noqa: ANN401 - a memory
         """Remember one turn, sync or async; nothing may be raised."""
-        original = memory._environment
-
-        def watched(*args: Any) -> Any:  # noqa: ANN401 - a double of any
-            env = original(*args)
-            env.emitter = self.events.append
-            return env
-
-        memory._environment = watched
+        watch(memory, self.events)
         config: Any = {"configurable": {"user_id": self.home[1]}}
         if self.number % 2:
             return self.loop.run_until_complete(memory.aremember(SAID, config=config))

@@ -32,6 +32,21 @@ def scoring(**scores: float) -> Evaluator:
     return lambda text, _: scores["new"] if "well" in text else scores["old"]
 
 
+def _two_prompts(**given: Given) -> Graph:
+    """Build the graph for two prompts, each of which gets a proposal."""
+
+    def strategy(prompt: Prompt, _: object, *, budget: object) -> str:  # noqa: ARG001 - the protocol
+        return f"{prompt['prompt']} Do it well."
+
+    return optimizer(
+        ScriptedChatModel(replies=[{"prompts": [{"name": "a"}, {"name": "b"}]}]),
+        InMemoryStore(),
+        prompts=[{"name": "a", "prompt": "A {q}."}, {"name": "b", "prompt": "B {q}."}],
+        strategy=strategy,
+        **given,
+    )
+
+
 @pytest.mark.parametrize(
     ("new", "decision", "active"),
     [(0.6, "rejected", 1), (0.5, "rejected", 1), (0.7, "accepted", 2)],
@@ -126,20 +141,7 @@ async def test_async_evaluator_is_awaited() -> None:
 
 def test_each_prompt_can_have_its_own_evaluator() -> None:
     """Evaluators and examples by name; a prompt without one is accepted as unevaluated."""
-    prompts = [{"name": "a", "prompt": "A {q}."}, {"name": "b", "prompt": "B {q}."}]
-    credit = {"prompts": [{"name": "a"}, {"name": "b"}]}
-
-    def strategy(prompt: Prompt, _: object, *, budget: object) -> str:  # noqa: ARG001 - the protocol
-        return f"{prompt['prompt']} Do it well."
-
-    graph = optimizer(
-        ScriptedChatModel(replies=[credit]),
-        InMemoryStore(),
-        prompts=prompts,
-        strategy=strategy,
-        evaluator={"a": scoring(old=1.0, new=0.0)},
-        examples={"a": FIVE},
-    )
+    graph = _two_prompts(evaluator={"a": scoring(old=1.0, new=0.0)}, examples={"a": FIVE})
     report = graph.invoke({"trajectories": TALKS}, ANN)["report"]
     assert [row["decision"] for row in report] == ["rejected", "accepted"]
     assert [row["reason"] for row in report][1] == "unevaluated"
@@ -184,19 +186,7 @@ def test_a_person_decides(
 
 def test_a_person_decides_about_each_prompt(ways: Ways) -> None:
     """Two prompts are asked about one after the other, and each answer counts for its own."""
-    prompts = [{"name": "a", "prompt": "A {q}."}, {"name": "b", "prompt": "B {q}."}]
-    credit = {"prompts": [{"name": "a"}, {"name": "b"}]}
-
-    def strategy(prompt: Prompt, _: object, *, budget: object) -> str:  # noqa: ARG001 - the protocol
-        return f"{prompt['prompt']} Do it well."
-
-    graph = optimizer(
-        ScriptedChatModel(replies=[credit]),
-        InMemoryStore(),
-        prompts=prompts,
-        strategy=strategy,
-        approval="interrupt",
-    ).builder.compile(checkpointer=InMemorySaver())
+    graph = _two_prompts(approval="interrupt").builder.compile(checkpointer=InMemorySaver())
     asked = [ways.run(graph, config=_thread())]
     asked += [ways.run(graph, Command(resume=each), _thread()) for each in ("reject", "accept")]
     assert [each["__interrupt__"][0].value["name"] for each in asked[:2]] == ["a", "b"]

@@ -1,11 +1,10 @@
 """Window and summary middleware: bounded views, whole tool groups, no fact lost."""
 
-import asyncio
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
@@ -23,20 +22,15 @@ from tests.unit_tests.memories.conversations import (
     summarizer,
     tool_turn,
 )
+from tests.unit_tests.surfaces.conftest import Invoke
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "1", "user_id": "ann"}}
 
 
-@pytest.fixture(params=["sync", "async"])
-def invoke(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401 - a function of any arguments
-    """Run every agent sync, then async."""
-
-    def call(agent: Any, said: list[AnyMessage]) -> dict[str, Any]:  # noqa: ANN401 - as LangGraph's own
-        if request.param == "async":
-            return asyncio.run(agent.ainvoke({"messages": said}, THREAD))
-        return agent.invoke({"messages": said}, THREAD)  # type: ignore[no-any-return]
-
-    return call
+@pytest.fixture
+def invoke(invoke: Invoke) -> Invoke:
+    """Give every agent the messages of one thread, sync then async."""
+    return lambda agent, said: invoke(agent, {"messages": said}, THREAD)
 
 
 def look(at: str) -> str:
@@ -61,7 +55,7 @@ def new_parts(model: ScriptedChatModel) -> str:
     return "".join(each.text.partition("<new_part>")[2] for each in model.requests)
 
 
-def test_window_never_begins_with_a_tool_message(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_window_never_begins_with_a_tool_message(invoke: Invoke) -> None:
     """Two parallel calls and their results are shown together, with the question."""
     calls = [{"name": "look", "args": {"at": each}, "id": each} for each in "ab"]
     model = ScriptedChatModel(replies=[AIMessage("", tool_calls=calls), "done"])
@@ -75,7 +69,7 @@ def test_window_never_begins_with_a_tool_message(invoke: Any) -> None:  # noqa: 
 
 
 @pytest.mark.parametrize("limit", [{"max_turns": 2}, {"max_messages": 4}, {"max_tokens": 900}])
-def test_window_keeps_the_newest_part(invoke: Any, limit: dict[str, Any]) -> None:  # noqa: ANN401 - see above
+def test_window_keeps_the_newest_part(invoke: Invoke, limit: dict[str, Any]) -> None:
     """Every kind of limit bounds the view; system message and state stay."""
     model = answering()
     agent = agent_of(model, WindowMiddleware(**limit), system_prompt="Be kind.")
@@ -107,7 +101,7 @@ def test_window_without_a_limit_is_refused() -> None:
             WindowMiddleware(**wrong)
 
 
-def test_question_larger_than_the_window_is_shown_whole(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_question_larger_than_the_window_is_shown_whole(invoke: Invoke) -> None:
     """What is pinned is never cut."""
     model = answering()
     question = HumanMessage("word " * 2000, id="q")
@@ -115,7 +109,7 @@ def test_question_larger_than_the_window_is_shown_whole(invoke: Any) -> None:  #
     assert [each.id for each in model.requests[0].messages] == ["q"]
 
 
-def test_every_fact_is_shown_to_the_summarizer_or_the_model(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_every_fact_is_shown_to_the_summarizer_or_the_model(invoke: Invoke) -> None:
     """140 messages with 70 facts: all are summarized or in view, each summarized once."""
     model, small = answering(), summarizer()
     middleware = SummaryMiddleware(small, trigger=("tokens", 12_000), keep=("messages", 20))
@@ -135,7 +129,7 @@ def test_every_fact_is_shown_to_the_summarizer_or_the_model(invoke: Any) -> None
     assert shown[-1].id == "q2"
 
 
-def test_summary_is_private_plain_json(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_summary_is_private_plain_json(invoke: Invoke) -> None:
     """The running summary is no message; it is readable state in LangMem's form."""
     agent = agent_of(answering(), SummaryMiddleware(summarizer(), trigger=1000, keep=("turns", 1)))
     done = invoke(agent, [*conversation(9), HumanMessage("q", id="q")])
@@ -147,7 +141,7 @@ def test_summary_is_private_plain_json(invoke: Any) -> None:  # noqa: ANN401 - s
     assert all("summary" not in str(each.content) for each in done["messages"])
 
 
-def test_summary_is_not_made_again_without_need(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_summary_is_not_made_again_without_need(invoke: Invoke) -> None:
     """Below the trigger the summary stays and nobody is asked."""
     small, model = summarizer(), answering()
     agent = agent_of(model, SummaryMiddleware(small, trigger=2000, keep=("turns", 2)))
@@ -158,7 +152,7 @@ def test_summary_is_not_made_again_without_need(invoke: Any) -> None:  # noqa: A
     assert "FACT000" in str(model.requests[1].messages[0].content)
 
 
-def test_failing_summary_leaves_the_view_and_no_text(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_failing_summary_leaves_the_view_and_no_text(invoke: Invoke) -> None:
     """The model is called with the whole view; no error text becomes history."""
     small = ScriptedChatModel(replies=lambda _: RuntimeError("overloaded"))
     model = answering()
@@ -196,7 +190,7 @@ def test_system_prompt_counts_towards_the_trigger() -> None:
     assert made == [0, 1]
 
 
-def test_tool_groups_of_a_long_turn_are_summarized_whole(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_tool_groups_of_a_long_turn_are_summarized_whole(invoke: Invoke) -> None:
     """In one very long turn, old groups leave whole and the question stays."""
     model = answering()
     agent = agent_of(model, SummaryMiddleware(summarizer(), trigger=300, keep=("messages", 4)))
@@ -206,7 +200,7 @@ def test_tool_groups_of_a_long_turn_are_summarized_whole(invoke: Any) -> None:  
     assert [each.id for each in shown][1:3] == ["a-q", "a-7-call"]
 
 
-def test_names_of_langmem_are_accepted(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_names_of_langmem_are_accepted(invoke: Invoke) -> None:
     """`max_tokens` bounds summary and messages together; the other one triggers."""
     model = answering()
     middleware = SummaryMiddleware(
@@ -216,7 +210,7 @@ def test_names_of_langmem_are_accepted(invoke: Any) -> None:  # noqa: ANN401 - s
     assert count_tokens(model.requests[0].messages) <= 1000
 
 
-def test_what_leaves_the_view_can_be_remembered(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_what_leaves_the_view_can_be_remembered(invoke: Invoke) -> None:
     """`offload_to` hands dropped messages to a memory."""
     memory = RAGMemory(store=InMemoryStore())
     middleware = SummaryMiddleware(summarizer(), trigger=1000, keep=("turns", 1), offload_to=memory)
@@ -224,7 +218,7 @@ def test_what_leaves_the_view_can_be_remembered(invoke: Any) -> None:  # noqa: A
     assert "FACT003" in memory.recall("FACT003", config=THREAD).items[0].text
 
 
-def test_deleted_messages_are_harmless(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_deleted_messages_are_harmless(invoke: Invoke) -> None:
     """A summarized message that is removed from the state changes nothing."""
     from langchain_core.messages import RemoveMessage
 

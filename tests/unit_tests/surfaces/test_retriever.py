@@ -1,8 +1,5 @@
 """`MemoryRetriever`: documents of the call's own scope, with where they come from."""
 
-import asyncio
-from typing import Any
-
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage
@@ -11,6 +8,7 @@ from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem import RAGMemory
 from langchain_agentmem.surfaces import MemoryRetriever
+from tests.unit_tests.surfaces.conftest import Invoke
 
 ANN: RunnableConfig = {"configurable": {"user_id": "ann"}}
 BOB: RunnableConfig = {"configurable": {"user_id": "bob"}}
@@ -26,19 +24,7 @@ def memory() -> RAGMemory:
     return memory
 
 
-@pytest.fixture(params=["sync", "async"])
-def invoke(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401 - a function of any arguments
-    """Make every call sync, then async."""
-
-    def call(retriever: Any, *args: object, **kwargs: object) -> Any:  # noqa: ANN401 - LangChain's
-        if request.param == "async":
-            return asyncio.run(retriever.ainvoke(*args, **kwargs))
-        return retriever.invoke(*args, **kwargs)
-
-    return call
-
-
-def test_documents_say_what_they_are(memory: RAGMemory, invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_documents_say_what_they_are(memory: RAGMemory, invoke: Invoke) -> None:
     """Content, key, namespace, kind and score are there."""
     document = invoke(MemoryRetriever(memory=memory), "What is my dog called?", ANN)[0]
     assert document.page_content == "My dog is called Rex."
@@ -49,7 +35,7 @@ def test_documents_say_what_they_are(memory: RAGMemory, invoke: Any) -> None:  #
     assert document.metadata["observed_at"] is not None
 
 
-def test_scope_is_that_of_the_call(memory: RAGMemory, invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_scope_is_that_of_the_call(memory: RAGMemory, invoke: Invoke) -> None:
     """One retriever serves every user, each with their own memories."""
     retriever = MemoryRetriever(memory=memory)
     assert [each.page_content for each in invoke(retriever, "dog", BOB)] == [
@@ -57,7 +43,7 @@ def test_scope_is_that_of_the_call(memory: RAGMemory, invoke: Any) -> None:  # n
     ]
 
 
-def test_scope_is_inherited_inside_a_chain(memory: RAGMemory, invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_scope_is_inherited_inside_a_chain(memory: RAGMemory, invoke: Invoke) -> None:
     """Called by another runnable, it is in the scope of that run."""
     retriever = MemoryRetriever(memory=memory)
 
@@ -68,7 +54,7 @@ def test_scope_is_inherited_inside_a_chain(memory: RAGMemory, invoke: Any) -> No
     assert "Max" in invoke(chain, "dog", BOB)[0].page_content
 
 
-def test_number_filter_and_least_score(memory: RAGMemory, invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_number_filter_and_least_score(memory: RAGMemory, invoke: Invoke) -> None:
     """`k` can be changed for one call; a filter and a least score leave documents out."""
     retriever = MemoryRetriever(memory=memory, k=2)
     assert len(invoke(retriever, "I", ANN)) == 2
@@ -78,7 +64,9 @@ def test_number_filter_and_least_score(memory: RAGMemory, invoke: Any) -> None: 
     assert invoke(MemoryRetriever(memory=memory, min_score=1e9), "dog", ANN) == []
 
 
-def test_long_memories_are_as_many_documents_as_short_ones(memory: RAGMemory, invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_long_memories_are_as_many_documents_as_short_ones(
+    memory: RAGMemory, invoke: Invoke
+) -> None:
     """The token budget of a prompt's text cuts no documents."""
     said = [
         HumanMessage(f"Rex {number} " + "and so on " * 300, id=str(number)) for number in range(9)
@@ -88,7 +76,7 @@ def test_long_memories_are_as_many_documents_as_short_ones(memory: RAGMemory, in
     assert len(memory.recall("Rex", config=ANN, limit=9).items) < 9
 
 
-def test_filter_is_searched_for_to_the_end(memory: RAGMemory, invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_filter_is_searched_for_to_the_end(memory: RAGMemory, invoke: Invoke) -> None:
     """What a filter chooses is found although much else matches the question better."""
     said = [HumanMessage(f"My dog Rex is number {number}.", id=str(number)) for number in range(60)]
     memory.remember(said, config=ANN)
@@ -99,7 +87,7 @@ def test_filter_is_searched_for_to_the_end(memory: RAGMemory, invoke: Any) -> No
     assert invoke(nothing, "dog Rex", ANN) == []
 
 
-def test_forgotten_memory_is_not_found(memory: RAGMemory, invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_forgotten_memory_is_not_found(memory: RAGMemory, invoke: Invoke) -> None:
     """What was forgotten is no document any more."""
     retriever = MemoryRetriever(memory=memory)
     memory.forget(invoke(retriever, "dog", ANN)[0].id, config=ANN)

@@ -1,12 +1,11 @@
 """Any short-term memory as an agent's view, and long tool results read window by window."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
@@ -27,22 +26,17 @@ from langchain_agentmem.surfaces import ShortTermMiddleware, SlidingWindowMiddle
 from langchain_agentmem.testing import ScriptedChatModel
 from langchain_agentmem.windows import count_tokens, is_whole
 from tests.unit_tests.memories.conversations import conversation, facts_in, lost, summarizer
+from tests.unit_tests.surfaces.conftest import Invoke
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "1", "user_id": "ann"}}
 ARCHIVE = ("memories", "ann", "thread-1", "short_term", "archive")
 SMALL = summarizer
 
 
-@pytest.fixture(params=["sync", "async"])
-def invoke(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401 - a function of any arguments
-    """Run every agent sync, then async."""
-
-    def call(agent: Any, said: list[AnyMessage]) -> dict[str, Any]:  # noqa: ANN401 - as LangGraph's own
-        if request.param == "async":
-            return asyncio.run(agent.ainvoke({"messages": said}, THREAD))
-        return agent.invoke({"messages": said}, THREAD)  # type: ignore[no-any-return]
-
-    return call
+@pytest.fixture
+def invoke(invoke: Invoke) -> Invoke:
+    """Give every agent the messages of one thread, sync then async."""
+    return lambda agent, said: invoke(agent, {"messages": said}, THREAD)
 
 
 def look(at: str) -> str:
@@ -75,7 +69,7 @@ def answering() -> ScriptedChatModel:
     ids=["buffer", "window", "tokens", "summary", "summary_buffer", "hierarchical"],
 )
 def test_every_short_term_memory_is_a_view(
-    invoke: Any,  # noqa: ANN401 - see above
+    invoke: Invoke,
     make: Callable[[], ShortTermMemory],
 ) -> None:
     """The question is always shown, no pair is split, and every word is in the archive."""
@@ -91,7 +85,7 @@ def test_every_short_term_memory_is_a_view(
     assert len({each.value["content"][:7] for each in kept if "FACT" in str(each.value)}) == 12
 
 
-def test_no_fact_is_lost_and_the_state_is_untouched(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_no_fact_is_lost_and_the_state_is_untouched(invoke: Invoke) -> None:
     """With a running summary, every fact was summarized or is in view; the state has all."""
     model, small = answering(), summarizer()
     agent = agent_of(model, SummaryBufferMemory(model=small, max_tokens=2000))
@@ -102,7 +96,7 @@ def test_no_fact_is_lost_and_the_state_is_untouched(invoke: Any) -> None:  # noq
     assert len(done["messages"]) == 122
 
 
-def test_rewrite_bounds_the_state(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_rewrite_bounds_the_state(invoke: Invoke) -> None:
     """In rewrite mode the agent's own messages are bounded, after they are archived."""
     store = InMemoryStore()
     agent = agent_of(answering(), WindowMemory(k=2, mode="rewrite"), store=store)
@@ -112,7 +106,7 @@ def test_rewrite_bounds_the_state(invoke: Any) -> None:  # noqa: ANN401 - see ab
     assert len(store.search(ARCHIVE, limit=100)) == 20
 
 
-def test_system_prompt_is_kept_and_counts(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_system_prompt_is_kept_and_counts(invoke: Invoke) -> None:
     """A long system prompt leaves less room; it is shown once."""
     sizes = []
     for prompt in ("short", "word " * 600):
@@ -125,7 +119,7 @@ def test_system_prompt_is_kept_and_counts(invoke: Any) -> None:  # noqa: ANN401 
     assert sizes[1] < sizes[0]
 
 
-def test_tool_results_of_the_open_turn_are_shown(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_tool_results_of_the_open_turn_are_shown(invoke: Invoke) -> None:
     """Between tool call and answer, the call and its result are in the view."""
     calls = [{"name": "look", "args": {"at": "moon"}, "id": "1"}]
     model = ScriptedChatModel(replies=[AIMessage("", tool_calls=calls), "done"])
@@ -133,7 +127,7 @@ def test_tool_results_of_the_open_turn_are_shown(invoke: Any) -> None:  # noqa: 
     assert [each.type for each in model.requests[1].messages] == ["human", "ai", "tool"]
 
 
-def test_a_long_conversation_costs_no_more_than_a_short_one(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_a_long_conversation_costs_no_more_than_a_short_one(invoke: Invoke) -> None:
     """Only what is new is read and written, not the whole state at every call of the model."""
     store = Counting()
     agent = agent_of(answering(), WindowMemory(k=2), store=store)
@@ -172,7 +166,7 @@ class Broken(InMemoryStore):
         return self.batch(ops)
 
 
-def test_failing_store_shows_the_whole_conversation(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_failing_store_shows_the_whole_conversation(invoke: Invoke) -> None:
     """The agent answers without its memory."""
     model = answering()
     agent = agent_of(model, WindowMemory(k=1), store=Broken())
@@ -181,7 +175,7 @@ def test_failing_store_shows_the_whole_conversation(invoke: Any) -> None:  # noq
     assert done["messages"][-1].content == "ok"
 
 
-def test_missing_store_is_refused(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_missing_store_is_refused(invoke: Invoke) -> None:
     """A wrong set-up is no failure to go on from."""
     none: BaseStore | None = None
     with pytest.raises(ConfigurationError, match="store"):
@@ -202,7 +196,7 @@ def asking() -> ScriptedChatModel:
     return ScriptedChatModel(replies=[AIMessage("", tool_calls=[call]), "done"])
 
 
-def test_long_tool_result_is_read_for_the_question(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_long_tool_result_is_read_for_the_question(invoke: Invoke) -> None:
     """The model sees what the windows say; the whole result stays in the artifact."""
     model, small = asking(), summarizer()
     reader = SlidingWindowReader(small, window=1000)
@@ -216,7 +210,7 @@ def test_long_tool_result_is_read_for_the_question(invoke: Any) -> None:  # noqa
     assert "FACT123" in facts_in(small.requests[-1].messages)
 
 
-def test_short_tool_result_is_left_alone(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_short_tool_result_is_left_alone(invoke: Invoke) -> None:
     """What fits is shown as it is, without a call."""
     model = asking()
     reader = SlidingWindowReader(ScriptedChatModel(replies=[]))
@@ -225,7 +219,7 @@ def test_short_tool_result_is_left_alone(invoke: Any) -> None:  # noqa: ANN401 -
     assert model.requests[1].messages[-1].content == PAGE
 
 
-def test_unread_windows_are_named(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_unread_windows_are_named(invoke: Invoke) -> None:
     """A window that could not be read is told to the model; if none could, the result stays."""
 
     def partly(messages: list[BaseMessage]) -> str | Exception:

@@ -1,6 +1,5 @@
 """`SummarizationNode`: LangMem's state and arguments, and no fact lost."""
 
-import asyncio
 from typing import Annotated, Any
 
 import pytest
@@ -25,6 +24,7 @@ from tests.unit_tests.memories.conversations import (
     summarizer,
     tool_turn,
 )
+from tests.unit_tests.surfaces.conftest import Invoke
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "1", "user_id": "ann"}}
 
@@ -37,16 +37,10 @@ class State(TypedDict, total=False):
     summarized_messages: list[AnyMessage]
 
 
-@pytest.fixture(params=["sync", "async"])
-def invoke(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401 - a function of any arguments
-    """Run a node or a graph sync, then async."""
-
-    def call(runnable: Any, given: Any) -> Any:  # noqa: ANN401 - as LangChain's own
-        if request.param == "async":
-            return asyncio.run(runnable.ainvoke(given, THREAD))
-        return runnable.invoke(given, THREAD)
-
-    return call
+@pytest.fixture
+def invoke(invoke: Invoke) -> Invoke:
+    """Run a node or a graph in one thread, sync then async."""
+    return lambda runnable, given: invoke(runnable, given, THREAD)
 
 
 def graph_of(node: SummarizationNode, shown: list[list[AnyMessage]]) -> Any:  # noqa: ANN401 - as LangGraph's own
@@ -64,7 +58,7 @@ def graph_of(node: SummarizationNode, shown: list[list[AnyMessage]]) -> Any:  # 
     return builder.compile(checkpointer=InMemorySaver())
 
 
-def test_backlog_loses_no_fact(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_backlog_loses_no_fact(invoke: Invoke) -> None:
     """Where LangMem loses 45 of 60 facts, all are in the summary or in view."""
     model = summarizer()
     node = SummarizationNode(model=model, max_tokens=2000)
@@ -82,7 +76,7 @@ def test_backlog_loses_no_fact(invoke: Any) -> None:  # noqa: ANN401 - see above
     "limits", [{"max_tokens": 2000}, {"max_tokens": 3000, "max_tokens_before_summary": 4000}]
 )
 def test_turn_by_turn_loses_no_fact_and_always_shows_the_question(
-    invoke: Any,  # noqa: ANN401 - see above
+    invoke: Invoke,
     limits: dict[str, Any],
 ) -> None:
     """A hundred turns one by one: no prompt is without its question or an earlier fact."""
@@ -97,7 +91,7 @@ def test_turn_by_turn_loses_no_fact_and_always_shows_the_question(
     assert all(new.count(f"FACT{number:03d}") <= 1 for number in range(100))
 
 
-def test_tool_calls_stay_with_their_results(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_tool_calls_stay_with_their_results(invoke: Invoke) -> None:
     """LangMem #112: no half of a tool call in any view."""
     model = ScriptedChatModel(replies=lambda _: "so far")
     node = SummarizationNode(model=model, max_tokens=400, max_summary_tokens=50)
@@ -108,14 +102,14 @@ def test_tool_calls_stay_with_their_results(invoke: Any) -> None:  # noqa: ANN40
         assert any(each.id == "a-q" for each in view)
 
 
-def test_failing_summary_leaves_the_view(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_failing_summary_leaves_the_view(invoke: Invoke) -> None:
     """No error text and no placeholder becomes history."""
     model = ScriptedChatModel(replies=lambda _: RuntimeError("overloaded"))
     done = invoke(SummarizationNode(model=model, max_tokens=2000), {"messages": conversation(20)})
     assert done == {"summarized_messages": conversation(20)}
 
 
-def test_same_key_replaces_the_conversation_and_the_memory_has_the_rest(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_same_key_replaces_the_conversation_and_the_memory_has_the_rest(invoke: Invoke) -> None:
     """With one key the state is bounded; what left it is remembered, and summarized once."""
     memory, model = RAGMemory(store=InMemoryStore()), summarizer()
     node = SummarizationNode(
@@ -133,7 +127,7 @@ def test_same_key_replaces_the_conversation_and_the_memory_has_the_rest(invoke: 
     assert "FACT002" in memory.recall("FACT002", config=THREAD).items[0].text
 
 
-def test_messages_without_ids_are_summarized_once(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_messages_without_ids_are_summarized_once(invoke: Invoke) -> None:
     """A growing list of plain messages needs no ids."""
     model = summarizer()
     node = SummarizationNode(model=model, max_tokens=1000)
@@ -147,7 +141,7 @@ def test_messages_without_ids_are_summarized_once(invoke: Any) -> None:  # noqa:
     ]
 
 
-def test_langmem_s_own_summary_is_read(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_langmem_s_own_summary_is_read(invoke: Invoke) -> None:
     """A checkpoint that LangMem wrote goes on."""
     short_term = pytest.importorskip("langmem.short_term")
     said = conversation(3, words=1)
@@ -162,7 +156,7 @@ def test_langmem_s_own_summary_is_read(invoke: Any) -> None:  # noqa: ANN401 - s
     assert view[1:] == said[2:]
 
 
-def test_system_messages_stay_first(invoke: Any) -> None:  # noqa: ANN401 - see above
+def test_system_messages_stay_first(invoke: Invoke) -> None:
     """The system message is never summarized."""
     node = SummarizationNode(model=summarizer(), max_tokens=1000)
     said = [SystemMessage("Rules.", id="s"), *conversation(9), HumanMessage("q", id="q")]

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
 
-from tests.unit_tests.scripted import STORES, Calls, Scripted, Table, Ticking, make_store
+from tests.unit_tests.scripted import STORES, Calls, Scripted, Table, Ticking, make_store, watch
 
 ANN: RunnableConfig = {"configurable": {"user_id": "ann", "thread_id": "t1"}}
 BOB: RunnableConfig = {"configurable": {"user_id": "bob", "thread_id": "t2"}}
@@ -32,14 +32,7 @@ class World:
         """Return a memory ready to be called."""
         given = {"model": self.model, "store": self.store, **given}
         memory = factory(clock=self.clock, rng=random.Random(7), **given)  # noqa: S311 - ids
-        original = memory._environment
-
-        def watched(*args: Any) -> Any:  # noqa: ANN401 - a double of any
-            env = original(*args)
-            env.emitter = self.events.append
-            return env
-
-        memory._environment = watched
+        watch(memory, self.events)
         self.memory = memory
         return Calls(memory, is_async=self.is_async)
 

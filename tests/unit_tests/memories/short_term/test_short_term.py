@@ -1,7 +1,7 @@
 """Buffer, window and token buffer: what is in the view, and that nothing leaves the archive."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -38,22 +38,6 @@ from tests.unit_tests.memories.conversations import (
 
 OTHER: RunnableConfig = {"configurable": {"user_id": "ann", "thread_id": "tuesday"}}
 ARCHIVE = ("memories", "ann", "thread-monday", "short_term", "archive")
-
-
-@pytest.fixture(params=["sync", "async"])
-def calls(request: pytest.FixtureRequest) -> Calls:
-    """Make every call sync, then async."""
-    return Calls(later=request.param == "async")
-
-
-@pytest.fixture(params=["faiss_sqlite", "in_memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BaseStore]:
-    """Give our store and LangGraph's own."""
-    if request.param == "in_memory":
-        yield InMemoryStore()
-        return
-    with FaissSqliteStore(tmp_path / "memory.sqlite", index=None) as opened:
-        yield opened
 
 
 def archived(store: BaseStore, namespace: tuple[str, ...] = ARCHIVE) -> int:

@@ -1,7 +1,6 @@
 """The running summary: no fact is lost, whatever fails, and nothing is summarized twice."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,22 +31,6 @@ from tests.unit_tests.memories.conversations import (
 )
 
 ROOT = ("memories", "ann", "thread-monday", "short_term")
-
-
-@pytest.fixture(params=["sync", "async"])
-def calls(request: pytest.FixtureRequest) -> Calls:
-    """Make every call sync, then async."""
-    return Calls(later=request.param == "async")
-
-
-@pytest.fixture(params=["faiss_sqlite", "in_memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BaseStore]:
-    """Give our store and LangGraph's own."""
-    if request.param == "in_memory":
-        yield InMemoryStore()
-        return
-    with FaissSqliteStore(tmp_path / "memory.sqlite", index=None) as opened:
-        yield opened
 
 
 def contents(store: BaseStore) -> list[Any]:

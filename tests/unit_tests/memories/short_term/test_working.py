@@ -7,7 +7,6 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langgraph.store.base import BaseStore
-from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem import AgentMemoryMiddleware, FaissSqliteStore, RAGMemory
 from langchain_agentmem.errors import ConfigurationError
@@ -19,22 +18,6 @@ from tests.unit_tests.memories.conversations import CHAT, Calls
 OTHER: Any = {"configurable": {"user_id": "ann", "thread_id": "tuesday"}}
 BOB: Any = {"configurable": {"user_id": "bob", "thread_id": "monday"}}
 FACTS = ("My dog is called Rex.", "My sister lives in Rome.", "I play the cello.", "I fear cats.")
-
-
-@pytest.fixture(params=["sync", "async"])
-def calls(request: pytest.FixtureRequest) -> Calls:
-    """Make every call sync, then async."""
-    return Calls(later=request.param == "async")
-
-
-@pytest.fixture(params=["faiss_sqlite", "in_memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:  # noqa: ANN401 - a generator
-    """Give our store and LangGraph's own."""
-    if request.param == "in_memory":
-        yield InMemoryStore()
-        return
-    with FaissSqliteStore(tmp_path / "memory.sqlite", index=None) as opened:
-        yield opened
 
 
 def working(store: BaseStore, **given: Any) -> WorkingMemory:  # noqa: ANN401 - parameters

@@ -37,22 +37,6 @@ ROOT = ("memories", "ann", "thread-monday", "short_term")
 LONG = "word " * 60
 
 
-@pytest.fixture(params=["sync", "async"])
-def calls(request: pytest.FixtureRequest) -> Calls:
-    """Make every call sync, then async."""
-    return Calls(later=request.param == "async")
-
-
-@pytest.fixture(params=["faiss_sqlite", "in_memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:  # noqa: ANN401 - a generator
-    """Give our store and LangGraph's own."""
-    if request.param == "in_memory":
-        yield InMemoryStore()
-        return
-    with FaissSqliteStore(tmp_path / "memory.sqlite", index=None) as opened:
-        yield opened
-
-
 def leaves(first: int, count: int) -> list[Leaf]:
     """Return leaves of one message each."""
     return [
