@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
@@ -25,16 +25,17 @@ from langchain_agentmem.scopes import (
     running,
 )
 from langchain_agentmem.steps import cursor
+from langchain_agentmem.steps.contention import insist
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Now, Put, Resolve, Setting, Steps, Write
 from langchain_agentmem.steps.environment import Clock, Environment, utc_now
 
 if TYPE_CHECKING:
+    from langchain_core.messages import AnyMessage
     from langchain_core.runnables import RunnableConfig
 
     from langchain_agentmem.messages import Conversation
 
-_ATTEMPTS: Final = 100
 _KEPT_DONE: Final = timedelta(days=1)
 _LONGEST_ERROR: Final = 500
 
@@ -166,39 +167,50 @@ class MemoryQueue(QueueViews):
     def submit_steps(
         self, messages: Conversation, caller: Scope, after_seconds: float | None = None
     ) -> Steps[Record]:
-        """Add messages to the waiting batch of their conversation, or open one."""
+        """Add messages to the waiting batch of their conversation, or open one.
+
+        Raises:
+            ConflictError: Other submitters of the conversation were quicker a hundred times.
+        """
         scope = yield from Resolve(self.namespace)
         thread = yield from Setting("thread_id")
-        config = caller_config(caller)
         said = to_messages(messages)
-        ids = message_ids(said)
+        named = list(zip(said, message_ids(said), strict=True))
+        config = caller_config(caller)
         pause = self.after_seconds if after_seconds is None else after_seconds
-        for _ in range(_ATTEMPTS):
-            now = yield from Now()
-            bucket = yield from self._bucket(scope, None if thread is None else str(thread))
-            seen = {each for record in bucket for each in record.seen}
-            new = [(m, i) for m, i in zip(said, ids, strict=True) if i not in seen]
-            last = bucket[-1] if bucket else None
-            if last is not None and not new:
-                return last
-            waiting = last if last is not None and last.state == "pending" else None
-            record = waiting or Record.opened(
-                scope, None if thread is None else str(thread), last.number + 1 if last else 0, now
-            )
-            record = record.extended([m for m, _ in new], [i for _, i in new], config)
-            record = record.postponed(now, pause, self.max_delay_seconds)
-            expected = waiting.version if waiting else None
-            if waiting:
-                record = record.changed()
-            try:
-                yield from storage.write(record, expected)
-            except ConflictError:
-                continue
-            for dispatch in self.dispatchers:
-                yield from dispatch(record)
-            return record
-        msg = "Other submitters of the same conversation were quicker a hundred times in a row."
-        raise RuntimeError(msg)
+        thread_id = None if thread is None else str(thread)
+        record, is_changed = yield from insist(
+            lambda: self._add(scope, thread_id, named, config, pause)
+        )
+        for dispatch in self.dispatchers if is_changed else ():
+            yield from dispatch(record)
+        return record
+
+    def _add(
+        self,
+        scope: tuple[str, ...],
+        thread_id: str | None,
+        named: Sequence[tuple[AnyMessage, str]],
+        config: Mapping[str, Any],
+        pause: float,
+    ) -> Steps[tuple[Record, bool]]:
+        """Return the batch of a conversation, and whether any of the messages were new to it."""
+        now = yield from Now()
+        bucket = yield from self._bucket(scope, thread_id)
+        seen = {each for record in bucket for each in record.seen}
+        new = [(message, name) for message, name in named if name not in seen]
+        last = bucket[-1] if bucket else None
+        if last is not None and not new:
+            return last, False
+        if last is not None and last.state == "pending":
+            record, expected = last.changed(), last.version
+        else:
+            number = last.number + 1 if last else 0
+            record, expected = Record.opened(scope, thread_id, number, now), None
+        record = record.extended([each for each, _ in new], [name for _, name in new], config)
+        record = record.postponed(now, pause, self.max_delay_seconds)
+        yield from storage.write(record, expected)
+        return record, True
 
     def _bucket(self, scope: tuple[str, ...], thread: str | None) -> Steps[list[Record]]:
         found = [each for each in (yield from storage.records(scope)) if each.thread_id == thread]

@@ -17,6 +17,7 @@ from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation, StoredM
 from langchain_agentmem.scopes import reserved
 from langchain_agentmem.steps import archive, journal
 from langchain_agentmem.steps.archive import Archive, Archived
+from langchain_agentmem.steps.contention import insist
 from langchain_agentmem.steps.effects import Emit, Get, HasModel, Put, Ref, Steps, Write
 from langchain_agentmem.steps.folding import Folding, SummaryFailedError, fold, parts_of
 from langchain_agentmem.windows import TokenCounter, Unit, calls_tools
@@ -28,7 +29,6 @@ _KEY: Final = "queue"
 _SUMMARY: Final = "summary"
 _UNSUMMARIZED: Final = "[Not summarized: "
 _GROWTH: Final = 0.1
-_MAX_ATTEMPTS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +238,8 @@ class Queue:
         self, *, turns: int = 0, warned: bool | None = None, due: bool | None = None
     ) -> Steps[Mark]:
         """Change the record; others' changes of other fields are kept."""
-        for attempt in range(_MAX_ATTEMPTS):
+
+        def change() -> Steps[Mark]:
             mark = yield from self.mark()
             new = replace(
                 mark,
@@ -246,16 +247,11 @@ class Queue:
                 warned=mark.warned if warned is None else warned,
                 due=mark.due if due is None else due,
             )
-            if new == mark:
-                return mark
-            try:
+            if new != mark:
                 yield from Write([self._put(new)], {self._ref: mark.version or None})
-            except ConflictError:
-                if attempt == _MAX_ATTEMPTS - 1:
-                    raise
-            else:
-                return new
-        return mark
+            return new
+
+        return (yield from insist(change))
 
     def _put(self, mark: Mark) -> Put:
         content: dict[str, Any] = {

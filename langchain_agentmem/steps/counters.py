@@ -8,6 +8,7 @@ from typing import Any, Final
 from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.items import StoredMemory, to_timestamp
 from langchain_agentmem.scopes import reserved
+from langchain_agentmem.steps.contention import insist
 from langchain_agentmem.steps.effects import Emit, Get, Now, Put, Ref, Steps, Write
 
 _ATTEMPTS: Final = 10
@@ -20,13 +21,10 @@ def count_recalled(memories: Sequence[StoredMemory]) -> Steps[None]:
     """
     refs = [(reserved("counters", each.namespace), each.key) for each in memories]
     now = to_timestamp((yield from Now()))
-    for _ in range(_ATTEMPTS):
-        try:
-            yield from _count(refs, now)
-        except ConflictError:
-            continue
-        return
-    yield from Emit("recalls_not_counted", {"memories": len(refs)})
+    try:
+        yield from insist(lambda: _count(refs, now), _ATTEMPTS)
+    except ConflictError:
+        yield from Emit("recalls_not_counted", {"memories": len(refs)})
 
 
 def _count(refs: Sequence[Ref], now: str) -> Steps[None]:

@@ -24,7 +24,6 @@ from langchain_agentmem.items import StoredMemory
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
-    from langchain_core.messages import BaseMessage
     from langgraph.store.base import Op, SearchItem
 
     from langchain_agentmem.parameters import Parameters

@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.items import MemoryItem
 from langchain_agentmem.scopes import reserved
+from langchain_agentmem.steps.contention import insist
 from langchain_agentmem.steps.cursor import HOME, RUN
 from langchain_agentmem.steps.effects import Get, Guard, Put, Ref, Setting, Steps, Write
 
 _KEY: Final = "count"
-_ATTEMPTS: Final = 100
 _SOURCE_GONE: Final = -1
 
 
@@ -55,17 +54,14 @@ def advance(scope: tuple[str, ...]) -> Steps[None]:
         ConflictError: Other erasures of the scope were quicker a hundred times in a row.
     """
     home, key = ref(scope)
-    for attempt in range(_ATTEMPTS):
+
+    def count_up() -> Steps[None]:
         (count,) = yield from Get([(home, key)])
         version = count.item.version if count else 0
         item = MemoryItem(content={}, kind="erasures", version=version + 1)
-        try:
-            yield from Write([Put(home, key, item.to_value())], {(home, key): version or None})
-        except ConflictError:
-            if attempt == _ATTEMPTS - 1:
-                raise
-        else:
-            return
+        yield from Write([Put(home, key, item.to_value())], {(home, key): version or None})
+
+    yield from insist(count_up)
 
 
 def ref(scope: tuple[str, ...]) -> Ref:
