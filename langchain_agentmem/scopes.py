@@ -141,6 +141,7 @@ class _Label:
 
     @property
     def variables(self) -> tuple[str, ...]:
+        """The variables of the label, in order."""
         return tuple(name for _, name in self.parts if name is not None)
 
 

@@ -72,18 +72,10 @@ class MemoryChanges(ABC):
         config: RunnableConfig | None = None,
         context: Any = None,  # noqa: ANN401 - any context type is allowed by LangGraph
     ) -> MemoryOperation:
-        """Take the last change of one memory back.
+        """Take the last change of one memory back; arguments and errors are those of `history`.
 
-        Args:
-            memory: A memory as `recall` gives it, or its key.
-            config: The call's config; its `configurable` names the scope.
-            context: The runtime context, which wins over the config.
-
-        Raises:
-            ConfigurationError: The memory does not belong to the scope of the call, or several
-                have this key.
-            MemoryNotFoundError: There is no such memory.
-            TypeError: It is neither a memory nor a key.
+        Returns:
+            The change that was made, as the journal has it from now on.
         """
         return run(self._own(memory, journal.undo), self.environment(config, context))
 

@@ -8,7 +8,7 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Protocol, TypeAlias, runtime_checkable
 
@@ -136,21 +136,14 @@ class Gradient:
         if judged is None or not judged.warrants_adjustment:
             return []
         advice = {"hypotheses": judged.hypotheses, "recommendations": judged.recommendations}
-        edit = yield from decide(
-            NewPrompt,
-            purpose="edit",
-            instructions=_with(_EDIT, self.edit_guidance),
-            data=f"{render(task.prompt, ())}\n{lines([advice])}",
-        )
-        text = edit.value.new_prompt if edit.value else None
+        data = f"{render(task.prompt, ())}\n{lines([advice])}"
+        text = yield from _write(_with(_EDIT, self.edit_guidance), data)
         return candidates(text, judged.hypotheses, self.name, task)
 
     def _reflect(self, data: str, budget: Budget) -> Steps[list[dict[str, Any]]]:
         """Think in rounds, each seeing the ones before, and leave two calls for what follows."""
         notes: list[dict[str, Any]] = []
-        for step in range(1, self.max_reflection_steps + 1):
-            if step > self.min_reflection_steps and budget.calls_left < self.least_calls:
-                break
+        for step in _rounds(self, budget):
             found = yield from decide(
                 _Reflection,
                 purpose="reflect",
@@ -187,9 +180,7 @@ class Metaprompt:
         """Return one candidate, or none if none was written."""
         data = render(task.prompt, task.trajectories)
         notes: list[dict[str, Any]] = []
-        for step in range(1, self.max_reflection_steps + 1):
-            if step > self.min_reflection_steps and budget.calls_left < self.least_calls:
-                break
+        for step in _rounds(self, budget):
             found = yield from decide(
                 _MetaStep,
                 purpose="reflect",
@@ -202,13 +193,7 @@ class Metaprompt:
             if draft.strip() and step >= self.min_reflection_steps:
                 return candidates(draft, found.value.reflection, self.name, task)
             notes.append({"reflection": found.value.reflection, "draft": draft})
-        edit = yield from decide(
-            NewPrompt,
-            purpose="edit",
-            instructions=_with(_FINISH, self.guidance),
-            data=f"{data}\n{lines(notes)}",
-        )
-        text = edit.value.new_prompt if edit.value else None
+        text = yield from _write(_with(_FINISH, self.guidance), f"{data}\n{lines(notes)}")
         return candidates(text, str(notes[-1]["reflection"]) if notes else "", self.name, task)
 
 
@@ -261,6 +246,20 @@ class CallableStrategy:
         arguments = (task.prompt, list(task.trajectories))
         given = yield from Call(self.proposer, arguments, {"budget": budget})
         return _read(given, self.name, task)
+
+
+def _rounds(strategy: Gradient | Metaprompt, budget: Budget) -> Iterator[int]:
+    """Count the rounds of reflection, as long as the budget then has calls for what follows."""
+    for number in range(1, strategy.max_reflection_steps + 1):
+        if number > strategy.min_reflection_steps and budget.calls_left < strategy.least_calls:
+            return
+        yield number
+
+
+def _write(instructions: str, data: str) -> Steps[str | None]:
+    """Let the model write the whole new prompt; None if its answer could not be read."""
+    edit = yield from decide(NewPrompt, purpose="edit", instructions=instructions, data=data)
+    return edit.value.new_prompt if edit.value else None
 
 
 def candidates(text: str | None, hypotheses: str, operator: str, task: Task) -> list[Candidate]:

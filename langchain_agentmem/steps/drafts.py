@@ -129,6 +129,7 @@ class _Edit:
 
     @classmethod
     def of(cls, drafts: Sequence[Draft], rules: Rules) -> _Edit:
+        """Begin with the drafts as a model was shown them."""
         kept = (at for at, each in enumerate(drafts) if not each.removed)
         return cls(list(drafts), {str(n): at for n, at in enumerate(kept)}, rules)
 
@@ -177,6 +178,7 @@ class _Edit:
         return None
 
     def key_of(self, each: ProposedMemory) -> str:
+        """Return the key of the stored memory that a proposal is about; empty for a new one."""
         at = self.target(each)
         origin = None if at is None else self.drafts[at].origin
         return origin.key if origin else ""

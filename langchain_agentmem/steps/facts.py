@@ -168,6 +168,7 @@ class _Check:
         self.settled.add(position)
 
     def run(self, proposed: Sequence[Proposed]) -> tuple[list[Change], list[Refused]]:
+        """Take or refuse each proposal in turn; a fact that none of them settled is added."""
         done_by_change = set(self.settled)
         for each in proposed:
             if each.fact is not None and each.fact in self.settled and each.event != "DELETE":
