@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_agentmem.retrieval.text import terms
 from langchain_agentmem.stores import _vectors
 from langchain_agentmem.stores._indexing import IndexSettings, extract
-from langchain_agentmem.stores._schema import UNIT_BITS
+from langchain_agentmem.stores._schema import MISREAD, UNIT_BITS
 from langchain_agentmem.stores._values import load
 from langchain_agentmem.stores._words import entry
 
@@ -65,7 +65,11 @@ def _units(connection: sqlite3.Connection) -> Iterator[str]:
     row = connection.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
     if row is None:
         return
-    settings = _settings(json.loads(row[0]))
+    try:
+        settings = _settings(json.loads(row[0]))
+    except MISREAD:
+        yield f"What the file was indexed with cannot be read; {_REPAIR}."
+        return
     wrong: Counter[str] = Counter()
     words: Counter[str] = Counter()
     rows = connection.execute(
@@ -79,15 +83,18 @@ def _units(connection: sqlite3.Connection) -> Iterator[str]:
             "SELECT digest, vector, terms FROM units WHERE id >= ? AND id < ? ORDER BY id",
             (item << UNIT_BITS, (item + 1) << UNIT_BITS),
         ).fetchall()
-        for _, _, kept in stored:
-            words.update({word[:_LONGEST_WORD] for word in entry(scope, kept).split()})
         if value is None:
             wrong["have a value that cannot be read"] += 1
-        else:
-            index = None if fields is None else json.loads(fields)
-            wrong.update(_compare(extract(value, index, settings), stored, settings))
+        try:
+            for _, _, kept in stored:
+                words.update({word[:_LONGEST_WORD] for word in entry(scope, kept).split()})
+            if value is not None:
+                index = None if fields is None else json.loads(fields)
+                wrong.update(_compare(extract(value, index, settings), stored, settings))
+        except MISREAD:
+            wrong["have a note of what they are indexed by that cannot be read"] += 1
     for what, count in wrong.items():
-        advice = "restore a backup" if "value that" in what else _REPAIR
+        advice = "restore a backup" if "cannot be read" in what else _REPAIR
         yield f"{count} items {what}; {advice}."
     if words != _vocabulary(connection):
         yield f"The table of words is not that of the indexed texts; {_REPAIR}."
@@ -126,10 +133,10 @@ def _is_vector(blob: bytes | None, dims: int) -> bool:
     if blob is None:
         return False
     try:
-        matrix = _vectors.decode([blob], dims)
-    except ValueError:
+        _vectors.decode([blob], dims)
+    except (ValueError, TypeError):
         return False
-    return bool((abs(matrix) < float("inf")).all())
+    return True
 
 
 def _vocabulary(connection: sqlite3.Connection) -> Counter[str]:

@@ -184,7 +184,7 @@ class Engine:
         self._complete(batch, documents)
         now = self._clock()
         results: list[Any] = [None] * len(batch.ops)
-        refreshed = self._read(batch, dict(zip(batch.queries, queries, strict=True)), now, results)
+        refreshed = self._read(batch, self._query_vectors(batch, queries), now, results)
         if batch.puts or batch.expected or (refreshed and not self.database.read_only):
             self.committer.run(lambda transaction: self._write(transaction, batch, refreshed, now))
         return results
@@ -201,6 +201,16 @@ class Engine:
                 unit.vector = vectors.get(unit.text)
         analyze(batch.units)
 
+    def _query_vectors(self, batch: Plan, queries: Vectors) -> dict[str, _vectors.Floats]:
+        """Return the vectors of a batch's queries by text, checked before anything is read."""
+        settings = self._settings
+        if settings is None or settings.dims is None or not batch.queries:
+            return {}
+        return {
+            text: _vectors.query_vector(query, settings.dims, settings.distance)
+            for text, query in zip(batch.queries, queries, strict=True)
+        }
+
     def _write(
         self, transaction: Transaction, batch: Plan, refreshed: Sequence[int], now: int
     ) -> None:
@@ -211,7 +221,7 @@ class Engine:
         _writes.apply_puts(transaction, batch.puts, now, omit_expired=self._omit_expired)
 
     def _read(
-        self, batch: Plan, vectors: dict[str, Sequence[float]], now: int, results: list[Any]
+        self, batch: Plan, vectors: dict[str, _vectors.Floats], now: int, results: list[Any]
     ) -> list[int]:
         """Answer the reads of a batch from one snapshot; returns the items to refresh."""
         positions = [n for n, op in enumerate(batch.ops) if not isinstance(op, PutOp)]
@@ -270,7 +280,7 @@ class Engine:
         position: int,
         view: _search.View | None,
         *,
-        vectors: dict[str, Sequence[float]],
+        vectors: dict[str, _vectors.Floats],
         now: int | None,
     ) -> list[_search.Hit]:
         op = cast("StoreSearchOp", batch.ops[position])

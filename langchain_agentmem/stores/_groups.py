@@ -9,15 +9,17 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from langchain_agentmem.errors import StorageError
-from langchain_agentmem.stores._schema import Database
+from langchain_agentmem.stores._schema import UNIT_BITS, Database, contradiction
 
 ResultT = TypeVar("ResultT")
 
 RETENTION = 100_000
 """How many changes the log of removed items reaches back; older readers reload."""
+
+_LAST_CHANGE: Final = 1 << (62 - UNIT_BITS)  # an item's number leaves room for those of its texts
 
 
 class Transaction:
@@ -30,7 +32,9 @@ class Transaction:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         row = connection.execute("SELECT value FROM meta WHERE key = 'change'").fetchone()
-        self._before = self._change = int(row[0])
+        if row is None or type(row[0]) is not int or not 0 <= row[0] < _LAST_CHANGE:
+            raise contradiction()
+        self._before = self._change = row[0]
 
     def next_change(self) -> int:
         """Return the next number of the file's one sequence of changes."""

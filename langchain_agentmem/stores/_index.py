@@ -17,7 +17,7 @@ from langchain_agentmem.stores import _vectors
 from langchain_agentmem.stores._filters import Filter
 from langchain_agentmem.stores._indexing import IndexSettings
 from langchain_agentmem.stores._namespaces import scope_condition
-from langchain_agentmem.stores._schema import UNIT_BITS, contradiction
+from langchain_agentmem.stores._schema import MISREAD, UNIT_BITS, contradiction
 from langchain_agentmem.stores._segments import (
     NEVER,
     Row,
@@ -68,7 +68,11 @@ class MemoryIndex:
         if change < before or far or meta["epoch"] != self._epoch:
             self.segments.clear()
         if len(self.segments):
-            self._apply(connection, before)
+            try:
+                self._apply(connection, before)
+            except MISREAD:  # they must not be left half changed
+                self.segments.clear()
+                raise
         self._seen, self._epoch = change, meta["epoch"]
 
     def segment(self, connection: sqlite3.Connection, path: str, *, dense: bool) -> Segment:

@@ -21,11 +21,13 @@ from langchain_agentmem.embeddings import (
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.stores._namespaces import encode
 from langchain_agentmem.stores._ops import MODES, StoreIndexConfig
+from langchain_agentmem.stores._schema import UNIT_BITS
 from langchain_agentmem.stores._values import dump
 
 DISTANCES: Final = ("cosine", "inner_product", "l2")
 INDEXED_CHARACTERS: Final = 100_000
 """How much of one text is embedded and found by words; the value itself is kept whole."""
+MAX_UNITS: Final = 1 << UNIT_BITS
 _WHOLE_VALUE: Final = ("$",)
 
 ResultT = TypeVar("ResultT")
@@ -239,12 +241,20 @@ def extract(
     index: Literal[False] | Sequence[str] | None,
     settings: IndexSettings | None,
 ) -> list[Unit]:
-    """Return the texts of a value that are indexed, as far as they are; blank ones left out."""
+    """Return the texts of a value that are indexed, as far as they are; blank ones left out.
+
+    Raises:
+        ValueError: If there are too many.
+    """
     if settings is None or index is False:
         return []
     paths = settings.fields if index is None else index
     texts = [text[:INDEXED_CHARACTERS] for path in paths for text in _texts(value, path)]
-    return [Unit(text, digest(text)) for text in texts if text.strip()]
+    units = [Unit(text, digest(text)) for text in texts if text.strip()]
+    if len(units) >= MAX_UNITS:
+        msg = f"An item can have {MAX_UNITS - 1} indexed texts at most, not {len(units)}."
+        raise ValueError(msg)
+    return units
 
 
 def _texts(value: Mapping[str, Any], path: str) -> list[str]:

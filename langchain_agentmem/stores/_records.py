@@ -16,8 +16,9 @@ from langgraph.store.base import BaseStore, PutOp
 
 from langchain_agentmem.stores._indexing import extract
 from langchain_agentmem.stores._namespaces import RESERVED_ROOT, decode, encode
-from langchain_agentmem.stores._schema import UNIT_BITS
-from langchain_agentmem.stores._values import from_micros, load, to_micros
+from langchain_agentmem.stores._ops import check_op
+from langchain_agentmem.stores._schema import MISREAD, UNIT_BITS
+from langchain_agentmem.stores._values import from_micros, leave_out, load, to_micros
 from langchain_agentmem.stores._vectors import decode as decode_vectors
 from langchain_agentmem.stores.faiss_sqlite import FaissSqliteStore
 
@@ -107,13 +108,15 @@ def stamp(store: BaseStore, records: Iterable[Record]) -> bool:
 
 def _read_file(store: FaissSqliteStore) -> Iterator[Sequence[Record]]:
     now = to_micros(datetime.now(UTC))
-    rows = store.conn.execute(
-        "SELECT id FROM items WHERE expires_at IS NULL OR expires_at > ? ORDER BY updated_at, seq",
-        (now,),
-    ).fetchall()
+    sql = "SELECT id FROM items WHERE expires_at IS NULL OR expires_at > ? ORDER BY updated_at, seq"
+    connection, errors = store.conn, store._database.errors  # noqa: SLF001 - this room owns the file format
+    with errors():
+        rows = connection.execute(sql, (now,)).fetchall()
     for start in range(0, len(rows), _PAGE):
         ids = [row[0] for row in rows[start : start + _PAGE]]
-        yield [record for item in ids for record in _file_record(store, item)]
+        with errors():
+            page = [record for item in ids for record in _file_record(store, item)]
+        yield page
 
 
 def _file_record(store: FaissSqliteStore, item: int) -> Iterator[Record]:
@@ -129,18 +132,24 @@ def _file_record(store: FaissSqliteStore, item: int) -> Iterator[Record]:
     value = load(text, path, key, expected)
     if value is None:
         return
-    index: Index = None if fields is None else json.loads(fields)
-    yield Record(
-        decode(path),
-        key,
-        value,
-        index,
-        from_micros(created),
-        from_micros(updated),
-        ttl,
-        None if expires is None else from_micros(expires),
-        _file_vectors(store, item, value, index),
-    )
+    try:
+        index: Index = None if fields is None else json.loads(fields)
+        record = Record(
+            decode(path),
+            key,
+            value,
+            index,
+            from_micros(created),
+            from_micros(updated),
+            ttl,
+            None if expires is None else from_micros(expires),
+            _file_vectors(store, item, value, index),
+        )
+        check_op(record.put)
+    except MISREAD:
+        leave_out(path, key)
+    else:
+        yield record
 
 
 def _file_vectors(
@@ -157,7 +166,10 @@ def _file_vectors(
     texts = {
         u.text: stored[u.digest] for u in extract(value, index, settings) if u.digest in stored
     }
-    matrix = decode_vectors(list(texts.values()), settings.dims)
+    try:
+        matrix = decode_vectors(list(texts.values()), settings.dims)
+    except (ValueError, TypeError):
+        return {}  # damaged; they are made anew
     return {text: vector.tolist() for text, vector in zip(texts, matrix, strict=True)}
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import quote
 
 from langchain_agentmem.errors import (
+    AgentMemoryError,
     ConfigurationError,
     CorruptStoreError,
     SchemaVersionError,
@@ -24,6 +25,8 @@ APPLICATION_ID: Final = 0x41474D31  # "AGM1"
 UNIT_BITS: Final = 20
 """A unit (one indexed text) is numbered `item << UNIT_BITS | n`: no index from item to units."""
 
+MISREAD: Final = (TypeError, ValueError, OverflowError, AttributeError, LookupError)
+"""What Python raises when a column holds another type, size or range than was written."""
 _RETRY_S: Final = 0.001
 _MAX_NAME_BYTES: Final = 255 - len("-journal")  # SQLite puts files with such endings beside it
 
@@ -166,9 +169,13 @@ class Database:
 
     @contextmanager
     def reader(self) -> Iterator[sqlite3.Connection]:
-        """Lend a connection whose statements all see one snapshot."""
+        """Lend a connection whose statements all see one snapshot.
+
+        Raises:
+            CorruptStoreError: If what was read is not of the type or size that was written.
+        """
         if self.in_memory:
-            with self.write_lock, self.errors():
+            with self.write_lock, self.errors(), sound_values():
                 yield self.writer
             return
         with self.errors():
@@ -176,7 +183,8 @@ class Database:
             connection = self._borrow()
             try:
                 connection.execute("BEGIN")
-                yield connection
+                with sound_values():
+                    yield connection
             finally:
                 if connection.in_transaction:
                     connection.execute("COMMIT")
@@ -199,6 +207,8 @@ class Database:
             yield
         except sqlite3.Error as err:
             raise translate(err, self.path, self._timeout) from err
+        except UnicodeDecodeError as err:  # SQLite quotes what is damaged in its message
+            raise contradiction() from err
 
     def _borrow(self) -> sqlite3.Connection:
         try:
@@ -405,10 +415,21 @@ def contradiction() -> CorruptStoreError:
     )
 
 
+@contextmanager
+def sound_values() -> Iterator[None]:
+    """Turn what a value that is not the one written makes Python raise into our error."""
+    try:
+        yield
+    except AgentMemoryError:
+        raise
+    except MISREAD as err:
+        raise contradiction() from err
+
+
 def translate(error: sqlite3.Error, path: str, timeout: float) -> StorageError:
     """Return the error of this package that says what an SQLite error means."""
     text = str(error)
-    if "not a database" in text or "malformed" in text:
+    if any(sign in text for sign in ("not a database", "malformed", "Could not decode")):
         msg = f"{path} is not a sound SQLite database ({text}); restore it from a backup."
         return CorruptStoreError(msg)
     if "locked" in text or "busy" in text:

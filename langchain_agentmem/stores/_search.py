@@ -24,9 +24,9 @@ from langchain_agentmem.stores._namespaces import (
     scope_condition,
 )
 from langchain_agentmem.stores._ops import ScoredItem, StoreSearchOp
-from langchain_agentmem.stores._schema import contradiction
+from langchain_agentmem.stores._schema import MISREAD, contradiction
 from langchain_agentmem.stores._segments import Segment, unit_numbers
-from langchain_agentmem.stores._values import from_micros, load
+from langchain_agentmem.stores._values import from_micros, leave_out, load
 
 _FIELDS: Final = (
     "i.id, n.path, i.key, CAST(i.value AS BLOB), i.created_at, i.updated_at, i.ttl_minutes, "
@@ -296,13 +296,12 @@ def compare(
     connection: sqlite3.Connection,
     seen: View,
     index: MemoryIndex,
-    query: Sequence[float],
+    vector: _vectors.Floats,
     settings: IndexSettings,
     *,
     threads: int,
 ) -> None:
     """Score the vectors of a search, from memory or, where that has none, from the file."""
-    vector = _vectors.query_vector(query, int(settings.dims or 0), settings.distance)
     if seen.vectors is None:
         seen.similarities = index.similarities(connection, seen.units, vector, threads)
     else:
@@ -383,13 +382,17 @@ def _hit(
     value = load(text, path, key, expected)
     if value is None:
         return None
-    item = ScoredItem(
-        namespace=decode(path),
-        key=key,
-        value=value,
-        created_at=from_micros(created),
-        updated_at=from_micros(updated),
-        score=total,
-        parts=parts,
-    )
+    try:
+        item = ScoredItem(
+            namespace=decode(path),
+            key=key,
+            value=value,
+            created_at=from_micros(created),
+            updated_at=from_micros(updated),
+            score=total,
+            parts=parts,
+        )
+    except MISREAD:
+        leave_out(path, key)
+        return None
     return Hit(item, identity, ttl is not None)

@@ -115,16 +115,21 @@ def load(text: bytes, path: str, key: str, expected: int | None) -> dict[str, An
     try:
         may_be_big = _MAY_BE_BIG in text.translate(_DIGITS_TO_ZERO)
         value = json.loads(text) if may_be_big else orjson.loads(text)
-    except ValueError:
-        value = None
-    if isinstance(value, dict) and expected in (None, checksum(key, text)):
-        return value
+        if isinstance(value, dict) and expected in (None, checksum(key, text)):
+            return value
+    except (ValueError, TypeError, AttributeError):  # the last two by a key or text of no text type
+        pass
+    leave_out(path, key)
+    return None
+
+
+def leave_out(path: str, key: str) -> None:
+    """Warn that a row cannot be read."""
     logger.warning(
         "The value of %r in %r cannot be read, so it is left out; restore it from a backup, put it "
         "anew, or delete it.",
-        *(key, decode(path)),
+        *(key, decode(path) if isinstance(path, str) else path),
     )
-    return None
 
 
 def version_of(value: Mapping[str, Any]) -> int:

@@ -95,18 +95,29 @@ def _rows_of(matrix: NDArray[Any]) -> list[bytes]:
 
 
 def decode(blobs: Sequence[bytes], dims: int) -> Floats:
-    """Return stored vectors as a matrix of shape `(len(blobs), dims)`."""
+    """Return stored vectors as a matrix of shape `(len(blobs), dims)`.
+
+    Raises:
+        ValueError: If a blob has another size or holds a number that is not finite.
+        TypeError: If one is no blob.
+    """
     matrix = np.empty((len(blobs), dims), dtype=np.float32)
     lengths = np.fromiter(map(len, blobs), dtype=np.int64, count=len(blobs))
     for length in set(lengths.tolist()):  # `np.unique` would load masked arrays, which takes long
         rows = np.flatnonzero(lengths == length)
         raw = np.frombuffer(b"".join([blobs[row] for row in rows.tolist()]), dtype=np.uint8)
         raw = raw.reshape(len(rows), length)
+        if length not in (2 * dims, 2 * dims + _SCALE_BYTES):
+            msg = f"A stored vector has {length} bytes, which is no vector of {dims} numbers."
+            raise ValueError(msg)
         if length == 2 * dims:
             matrix[rows] = raw.view(np.float16)
         else:
             scale = raw[:, -_SCALE_BYTES:].copy().view(np.float32)
             matrix[rows] = raw[:, :-_SCALE_BYTES].copy().view(np.int16) * scale
+    if not np.isfinite(matrix).all():
+        msg = "A stored vector has NaN or infinity."
+        raise ValueError(msg)
     return matrix
 
 

@@ -8,16 +8,15 @@ from typing import Final
 
 from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.stores._groups import Transaction
-from langchain_agentmem.stores._indexing import IndexSettings, Put, Unit, extract
+from langchain_agentmem.stores._indexing import MAX_UNITS, IndexSettings, Put, Unit, extract
 from langchain_agentmem.stores._namespaces import ancestors, bounds, encode
-from langchain_agentmem.stores._schema import UNIT_BITS
+from langchain_agentmem.stores._schema import UNIT_BITS, sound_values
 from langchain_agentmem.stores._values import checksum, load, version_of
 from langchain_agentmem.stores._words import entry
 
 logger = logging.getLogger(__name__)
 
 MINUTE: Final = 60_000_000
-MAX_UNITS: Final = 1 << UNIT_BITS
 _BY_KEY: Final = (
     "FROM items i JOIN namespaces n ON n.id = i.namespace_id WHERE n.path = ? AND i.key = ?"
 )
@@ -32,6 +31,7 @@ _BY_KEYS: Final = (
 Expected = Mapping[tuple[tuple[str, ...], str], int | None]
 
 
+@sound_values()
 def apply_puts(
     transaction: Transaction, puts: Iterable[Put], now: int, *, omit_expired: bool
 ) -> None:
@@ -154,6 +154,7 @@ def _ensure_namespace(connection: sqlite3.Connection, path: str) -> tuple[int, s
     return identity, scope
 
 
+@sound_values()
 def replace_all_units(
     connection: sqlite3.Connection, items: Iterable[tuple[int, str, list[Unit]]]
 ) -> None:
@@ -167,14 +168,7 @@ def replace_all_units(
 
 
 def _add_units(rows: _NewRows, item: int, scope: str, units: Sequence[Unit]) -> None:
-    """Note an item's texts down for insertion.
-
-    Raises:
-        ValueError: If the item has too many texts.
-    """
-    if len(units) >= MAX_UNITS:
-        msg = f"An item can have {MAX_UNITS - 1} indexed texts at most, not {len(units)}."
-        raise ValueError(msg)
+    """Note an item's texts down for insertion."""
     for number, unit in enumerate(units, item << UNIT_BITS):
         rows.units.append((number, unit.digest, unit.vector, unit.terms))
         rows.words.append((number, entry(scope, unit.terms)))
@@ -223,12 +217,14 @@ def remove_items(transaction: Transaction, items: Iterable[int]) -> int:
     return count
 
 
+@sound_values()
 def remove_expired(transaction: Transaction, now: int) -> int:
     """Remove what has expired; returns how many items that were."""
     rows = transaction.connection.execute("SELECT id FROM items WHERE expires_at <= ?", (now,))
     return remove_items(transaction, [item for (item,) in rows.fetchall()])
 
 
+@sound_values()
 def remove_namespace(transaction: Transaction, path: str) -> int:
     """Remove a namespace with everything below it; returns how many items that were."""
     connection = transaction.connection
@@ -242,6 +238,7 @@ def remove_namespace(transaction: Transaction, path: str) -> int:
     return count
 
 
+@sound_values()
 def refresh(transaction: Transaction, items: Sequence[int], now: int) -> None:
     """Start the time to live of items anew; times of update stay as they are."""
     for item in items:
@@ -252,6 +249,7 @@ def refresh(transaction: Transaction, items: Sequence[int], now: int) -> None:
         )
 
 
+@sound_values()
 def check_versions(connection: sqlite3.Connection, expected: Expected, now: int) -> None:
     """Refuse to go on if an item is not at its expected version.
 
@@ -291,6 +289,7 @@ def reuse_units(connection: sqlite3.Connection, puts: Iterable[Put]) -> None:
                         unit.vector, unit.terms = stored[unit.digest]
 
 
+@sound_values()
 def read_all_units(
     connection: sqlite3.Connection, settings: IndexSettings | None
 ) -> list[tuple[int, str, list[Unit]]]:
