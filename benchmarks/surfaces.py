@@ -15,11 +15,12 @@ than 1 ms.
 """
 
 import argparse
+import asyncio
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -77,6 +78,15 @@ class TimedStore(FaissSqliteStore):
         started = time.process_time()
         try:
             return super().batch(*given, **options)
+        finally:
+            self.spent += time.process_time() - started
+            self.calls += 1
+
+    async def abatch(self, *given: Any, **options: Any) -> Any:  # noqa: ANN401 - as the base
+        """Apply a batch."""
+        started = time.process_time()
+        try:
+            return await super().abatch(*given, **options)
         finally:
             self.spent += time.process_time() - started
             self.calls += 1
@@ -235,6 +245,39 @@ def writes(store: TimedStore) -> dict[str, Call]:
     }
 
 
+def awaited(store: TimedStore) -> dict[str, Call]:
+    """Return the tools' async calls, by name, each with what a running event loop costs."""
+    number = count()
+    loop = asyncio.new_event_loop()
+
+    async def search(query: str) -> str:
+        """Search."""
+        return str(await store.asearch(HOME, query=query, limit=10))
+
+    plain = tool(search)
+    manage = create_manage_memory_tool(TEMPLATE, store=store)
+    their_search = langmem.create_search_memory_tool(TEMPLATE, store=store)
+    their_manage = langmem.create_manage_memory_tool(TEMPLATE, store=store)
+    ours = create_search_memory_tool(TEMPLATE, store=store)
+    given = {"query": QUESTION}
+
+    def fact() -> dict[str, str]:
+        return {"content": f"Ann said number {next(number)}."}
+
+    ways: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
+        "store.asearch": lambda: store.asearch(HOME, query=QUESTION, limit=10),
+        SHELL: lambda: plain.ainvoke(given, ANN),
+        "LangMem search_memory": lambda: their_search.ainvoke(given, ANN),
+        "search_memory": lambda: ours.ainvoke(given, ANN),
+        "LangMem manage_memory": lambda: their_manage.ainvoke(fact(), ANN),
+        "manage_memory": lambda: manage.ainvoke(fact(), ANN),
+    }
+    return {
+        name: lambda make=make: loop.run_until_complete(make())  # type: ignore[misc]
+        for name, make in ways.items()
+    }
+
+
 def chains(store: TimedStore) -> dict[str, Call]:
     """Return a load and a save of a classic chain memory and of ours, by name."""
     from langchain_classic.memory import ConversationBufferMemory as Classic
@@ -293,6 +336,7 @@ def agents(store: TimedStore) -> dict[str, Call]:
 GROUPS: Final[Sequence[tuple[str, Make, str | None, dict[str, float]]]] = (
     ("search", searches, SHELL, {"search_memory": 0.3, "search_memory, compact": 0.3}),
     ("write", writes, SHELL, {"manage_memory": 0.3, "manage_memory, duplicates allowed": 0.3}),
+    ("awaited", awaited, SHELL, {"search_memory": 0.3, "manage_memory": 0.3}),
     ("turn of a chain", chains, None, {}),
     ("agent, a call of the model", agents, IDLE, {"AgentMemoryMiddleware": 1.0}),
 )

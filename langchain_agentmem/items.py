@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, get_args
 
 if TYPE_CHECKING:
@@ -34,8 +35,11 @@ def to_timestamp(moment: datetime) -> str:
     if moment.tzinfo is None:
         msg = f"{moment!r} has no time zone; give an aware datetime, e.g. datetime.now(UTC)."
         raise ValueError(msg)
-    if moment.tzinfo is not UTC:
-        moment = moment.astimezone(UTC)
+    return _utc_text(moment if moment.tzinfo is UTC else moment.astimezone(UTC))
+
+
+@lru_cache(maxsize=4096)
+def _utc_text(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds")
 
 
@@ -45,6 +49,11 @@ def parse_timestamp(text: str) -> datetime:
     Raises:
         ValueError: `text` is not an ISO 8601 date or time.
     """
+    return _parsed(text)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
@@ -143,6 +152,8 @@ class MemoryItem:
         given: dict[str, Any] = {}
         foreign: dict[str, Any] = {}
         for name, found in value.items():
+            if _USUAL.get(name) == found:
+                continue
             read = _READERS.get(name)
             if read is None:
                 if name not in _FIELDS:
@@ -210,6 +221,13 @@ def _one_of(*allowed: str) -> Callable[[object], str | None]:
 
 
 _FIELDS: Final = tuple(each.name for each in fields(MemoryItem))
+_USUAL: Final[Mapping[str, object]] = {
+    "kind": "text",
+    "memory_type": "semantic",
+    "status": "active",
+    "version": 1,
+}
+"""What these fields are without being given; most stored items say just that."""
 _READERS: Final[Mapping[str, Callable[[object], Any]]] = {
     "kind": _text,
     "memory_type": _one_of(*get_args(MemoryType)),

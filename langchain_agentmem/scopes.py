@@ -88,8 +88,8 @@ class Scope:
         Raises:
             ConfigurationError: It is nowhere and there is no default.
         """
-        places = (self.settings, self.context, self.configurable)
-        for found in (_read(place, name) for place in places):
+        for place in (self.settings, self.context, self.configurable):
+            found = _read(place, name)
             if found is not None:
                 return found
         if default is _MISSING:
@@ -115,9 +115,9 @@ class Scope:
 
 
 def _read(context: object, name: str) -> Any:  # noqa: ANN401 - values are the user's
-    if isinstance(context, Mapping):
+    if isinstance(context, (dict, Mapping)):  # the quick answer first
         return context.get(name)
-    return getattr(context, name, None)
+    return None if context is None else getattr(context, name, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,13 +257,18 @@ def running() -> Runtime[Any] | None:
 
 def current_scope() -> Scope:
     """Return the scope of the graph run this is called in; an empty one outside of a run."""
+    return scope_within(running())
+
+
+def scope_within(runtime: Runtime[Any] | None) -> Scope:
+    """Return the scope of what runs now, of which `running` gave the runtime."""
     from langgraph.config import get_config
 
     try:
         config = get_config()
     except RuntimeError:
         return Scope()
-    return Scope.of(config, getattr(running(), "context", None))
+    return Scope.of(config, getattr(runtime, "context", None))
 
 
 def escape_label(text: str, *, also: Iterable[str] = _ALWAYS_ESCAPED) -> str:

@@ -18,6 +18,9 @@ from langchain_agentmem.steps.effects import (
     Composite,
     Effect,
     Embed,
+    Now,
+    Resolve,
+    Setting,
     Steps,
     StoreCall,
 )
@@ -85,6 +88,8 @@ def _perform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN401, PLR
             return [None] * len(ops)
         case StoreCall(ops, expect):
             return batch(env.the_store(), ops, expect)
+        case Now() | Resolve() | Setting():  # the most frequent ones need not try all others
+            return env.perform_plain(effect)
         case Ask():
             return env.received(effect, env.runnable(effect).invoke(list(effect.messages)))
         case AskEach(prompts, purpose, at_once):
@@ -109,6 +114,8 @@ async def _aperform(effect: Effect[Any], env: Environment) -> Any:  # noqa: ANN4
             return [None] * len(ops)
         case StoreCall(ops, expect):
             return await abatch(env.the_store(), ops, expect)
+        case Now() | Resolve() | Setting():
+            return env.perform_plain(effect)
         case Ask():
             reply = await env.runnable(effect).ainvoke(list(effect.messages))
             return env.received(effect, reply)

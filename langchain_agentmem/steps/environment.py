@@ -301,22 +301,22 @@ class Environment:
             TypeError: It is not an effect this driver knows.
         """
         match effect:
-            case HasModel() | HasWiderSearch() | ModelName() | CallConfig() | StoreEmbeddings():
-                return self._tell(effect)
             case Now():
                 return self.clock()
+            case Resolve(template):
+                return template.resolve(self.scope)
+            case Setting(name, default):
+                return self.scope.resolve(name, default)
             case NewId():
                 return str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
             case Draw(count):
                 return [self.rng.random() for _ in range(count)]
             case Emit() | Spent() | Guard():
                 return self._note(effect)
-            case Resolve(template):
-                return template.resolve(self.scope)
-            case Setting(name, default):
-                return self.scope.resolve(name, default)
             case Settings(defaults, preset):
                 return self._settings(defaults, preset)
+            case HasModel() | HasWiderSearch() | ModelName() | CallConfig() | StoreEmbeddings():
+                return self._tell(effect)
         msg = f"{effect!r} is not an effect the drivers know."
         raise TypeError(msg)
 

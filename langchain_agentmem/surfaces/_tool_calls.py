@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import base64
+import inspect
 import random
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, get_type_hints
 
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import FILTERED_ARGS, BaseTool, StructuredTool
 from langgraph.prebuilt import ToolRuntime
 from pydantic import BaseModel, ValidationError
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.messages import to_messages
-from langchain_agentmem.scopes import NamespaceTemplate, Scope, current_scope, running
+from langchain_agentmem.scopes import NamespaceTemplate, Scope, running, scope_within
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.environment import Clock, Environment, utc_now
 from langchain_agentmem.surfaces._budget import without_budget
@@ -32,6 +33,8 @@ ResponseFormat = Literal["content", "content_and_artifact"]
 
 _HANDLE_LENGTH: Final = 22
 _UUID_BYTES: Final = 16
+_RUNTIME: Final = "runtime"  # the parameter of a tool's functions that LangGraph injects
+_NOT_SHOWN: Final = frozenset({_RUNTIME, *FILTERED_ARGS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +95,9 @@ class Access:
             runtime: The injected `ToolRuntime`. Anything else, such as a value that a model made
                 up, is ignored in favor of the run that the tool is called in.
         """
-        source: Any = runtime if isinstance(runtime, ToolRuntime) else running()
-        if isinstance(runtime, ToolRuntime):
-            scope = Scope.of(runtime.config, runtime.context)
-        else:
-            scope = current_scope()
+        injected = runtime if isinstance(runtime, ToolRuntime) else None
+        source: Any = injected or running()
+        scope = Scope.of(injected.config, injected.context) if injected else scope_within(source)
         stores = (self.store, getattr(self.memory, "store", None), getattr(source, "store", None))
         own = Environment(
             store=next((store for store in stores if store is not None), None),
@@ -126,10 +127,13 @@ def last_human_ids(runtime: object) -> tuple[str, ...]:
 
 
 class _MemoryTool(StructuredTool):
-    """A tool whose functions take no config and no callbacks of LangChain's.
+    """A tool that is not looked at anew on every call.
 
-    LangChain looks for these at every call, by evaluating the annotations of its functions. The
-    two of this class have none, and the tool's own are called without looking at them.
+    LangChain reads signatures, annotations and the schema's fields at each call of a tool, to find
+    a config, callbacks and injected arguments among its parameters. They are known here: the tool's
+    functions take no config and no callbacks, and one injected argument, `runtime`, which no
+    schema names. `_run`, `_arun` and `_parse_input` are what LangChain lets subclasses define;
+    `_filter_injected_args` is its own, and where a version has none, nothing but time is lost.
     """
 
     def _run(self, *texts: Any, **named: Any) -> Any:  # noqa: ANN401 - as the base
@@ -138,9 +142,25 @@ class _MemoryTool(StructuredTool):
     async def _arun(self, *texts: Any, **named: Any) -> Any:  # noqa: ANN401 - as the base
         return await self.coroutine(*texts, **named)  # type: ignore[misc] # make_tool gives it
 
+    def _parse_input(self, tool_input: str | dict[str, Any], _: str | None) -> dict[str, Any]:
+        """Return the checked arguments of a call; a text alone is the first of them."""
+        schema: Any = self.args_schema
+        if isinstance(tool_input, str):
+            tool_input = {next(iter(schema.model_fields)): tool_input}
+        checked = dict(vars(schema.model_validate(tool_input)))
+        if _RUNTIME in tool_input:
+            checked[_RUNTIME] = tool_input[_RUNTIME]
+        return checked
 
-for _each in (_MemoryTool._run, _MemoryTool._arun):  # noqa: SLF001 - this module's own class
-    _each.__annotations__ = {}
+    def _filter_injected_args(self, tool_input: dict[str, Any]) -> dict[str, Any]:
+        """Return what callbacks are shown of a call's arguments."""
+        return {name: given for name, given in tool_input.items() if name not in _NOT_SHOWN}
+
+
+_looked_at: tuple[Any, ...] = (_MemoryTool._run, _MemoryTool._arun)  # noqa: SLF001 - of this module
+for _each in _looked_at:
+    _each.__signature__ = inspect.signature(_each)
+    _each.__no_type_check__ = True
 
 
 def make_tool(
@@ -157,17 +177,13 @@ def make_tool(
     What a model got wrong is returned to it: invalid arguments and `ToolException`s become the
     result, with `status="error"`.
     """
-    first = next(iter(args_schema.model_fields))
-
-    def arguments(texts: tuple[str, ...], named: dict[str, Any]) -> Mapping[str, Any]:
-        return dict(args_schema.model_validate({first: texts[0]})) if texts else named
 
     # LangGraph recognizes an injected argument by its plain annotation only, so no `| None`.
-    def call(*texts: str, runtime: ToolRuntime[Any, Any] = None, **named: Any) -> Any:  # type: ignore[assignment] # noqa: ANN401
-        return run(steps(arguments(texts, named), runtime), environment(runtime))
+    def call(runtime: ToolRuntime[Any, Any] = None, **named: Any) -> Any:  # type: ignore[assignment] # noqa: ANN401
+        return run(steps(named, runtime), environment(runtime))
 
-    async def acall(*texts: str, runtime: ToolRuntime[Any, Any] = None, **named: Any) -> Any:  # type: ignore[assignment] # noqa: ANN401
-        return await arun(steps(arguments(texts, named), runtime), environment(runtime))
+    async def acall(runtime: ToolRuntime[Any, Any] = None, **named: Any) -> Any:  # type: ignore[assignment] # noqa: ANN401
+        return await arun(steps(named, runtime), environment(runtime))
 
     for each in (call, acall):
         # LangChain evaluates annotations that are text anew at every call.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -12,7 +13,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import ToolException
 from langgraph.store.base import SearchItem
 
-from langchain_agentmem.items import StoredMemory
+from langchain_agentmem.items import StoredMemory, to_timestamp
 from langchain_agentmem.rendering import as_data
 from langchain_agentmem.retrieval.budget import fit
 from langchain_agentmem.scopes import closed
@@ -37,7 +38,10 @@ _BINARY: Final = re.compile(
     r"data:[\w.+/-]*(?:;[\w=-]+)*;base64,[A-Za-z0-9+/=_-]*|[A-Za-z0-9+/_-]{200,}={0,2}"
 )
 _BINARY_NOTE: Final = "[binary data left out]"
-_LONG_RUN: Final = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{200}")
+# Whether there is a long run at all is known much quicker from the text with one letter for all 64.
+_BASE64: Final = (string.ascii_letters + string.digits + "+/_-").encode()
+_ONE_LETTER: Final = bytes.maketrans(_BASE64, b"0" * len(_BASE64))
+_LONG_RUN: Final = b"0" * 200
 _ESCAPED: Final = "<>\x85\u2028\u2029"
 _ESCAPES: Final = {ord(each): f"\\u{ord(each):04x}" for each in _ESCAPED}
 
@@ -235,8 +239,8 @@ def _value_and_meta(memory: StoredMemory) -> dict[str, Any]:
         "namespace": list(memory.namespace),
         "key": memory.key,
         "value": memory.item.to_value(),
-        "created_at": memory.created_at.isoformat() if memory.created_at else None,
-        "updated_at": memory.updated_at.isoformat() if memory.updated_at else None,
+        "created_at": to_timestamp(memory.created_at) if memory.created_at else None,
+        "updated_at": to_timestamp(memory.updated_at) if memory.updated_at else None,
         "score": memory.score,
     }
 
@@ -254,7 +258,7 @@ def _json(lines: Iterable[str], notes: Iterable[str]) -> str:
 def _compact_line(memory: StoredMemory) -> str:
     """Return a memory as handle, date and content on one line."""
     when = memory.observed_at or memory.created_at
-    day = f"{when:%Y-%m-%d} " if when else ""
+    day = f"{when.date()} " if when else ""
     content = as_data(_without_binary(memory.text)).replace("\n  ", "\\n")
     return f"{as_data(handle_of(memory.key))} {day}{content}"
 
@@ -264,7 +268,7 @@ def _compact(lines: Sequence[str], notes: Iterable[str]) -> str:
 
 
 def _without_binary(text: str) -> str:
-    found = ";base64," in text or _LONG_RUN.search(text)
+    found = ";base64," in text or _LONG_RUN in text.encode(errors="replace").translate(_ONE_LETTER)
     return _BINARY.sub(_BINARY_NOTE, text) if found else text
 
 

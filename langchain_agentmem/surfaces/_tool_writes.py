@@ -77,14 +77,16 @@ class Writer:
             ToolException: The proposal is wrong; nothing was written.
             ConflictError: Other writers were quicker a hundred times in a row.
         """
-        for _ in range(_MAX_ATTEMPTS - 1):
+        for number in range(_MAX_ATTEMPTS - 1):
             try:
-                return (yield from self._attempt(proposal, hand_over))
+                return (yield from self._attempt(proposal, hand_over, first=number == 0))
             except ConflictError:
                 continue
         return (yield from self._attempt(proposal, hand_over))
 
-    def _attempt(self, proposal: Proposal, hand_over: HandOver | None) -> Steps[str]:
+    def _attempt(
+        self, proposal: Proposal, hand_over: HandOver | None, *, first: bool = False
+    ) -> Steps[str]:
         home = yield from Resolve(self.template)
         now = yield from Now()
         thread = yield from Setting("thread_id")
@@ -96,7 +98,7 @@ class Writer:
         if proposal.action == "create":
             item = self._new_item(proposal, now)
             if hand_over is None:
-                return (yield from self._create(item, home, now, cause))
+                return (yield from self._create(item, home, cause, first=first))
             yield from hand_over(item.text)
             return "queued memory; it can be searched for once it was worked off"
         stored = yield from _addressed(proposal, home, now)
@@ -132,12 +134,12 @@ class Writer:
         )
 
     def _create(
-        self, item: MemoryItem, home: tuple[str, ...], now: datetime, cause: Cause
+        self, item: MemoryItem, home: tuple[str, ...], cause: Cause, *, first: bool
     ) -> Steps[str]:
         if self.allow_duplicates:
             key = yield from NewId()
         else:
-            twin, key = yield from _twin_or_key(home, item, now)
+            twin, key = yield from _twin_or_key(home, item, first=first)
             if twin is not None:
                 return f"created memory {twin} (it was known already; nothing was stored twice)"
         operation = MemoryOperation(event="ADD", namespace=home, key=key, after=item, cause=cause)
@@ -206,17 +208,20 @@ def _is_key(text: str) -> bool:
 
 
 def _twin_or_key(
-    home: tuple[str, ...], item: MemoryItem, now: datetime
+    home: tuple[str, ...], item: MemoryItem, *, first: bool
 ) -> Steps[tuple[str | None, str]]:
     """Return the key of a live memory with the same content, if any, and a key for a new one.
 
     Keys are made from the content, the first that never was used is free: two writers that create
     the same at once collide on it, so only one of them succeeds. What others wrote is found by
-    searching for the text.
+    searching for the text. At the `first` attempt the first key is taken for free without a look:
+    if it is not, the write is refused and the next attempt looks.
     """
+    now = yield from Now()
     form = _form(item)
-    for number in count():
-        key = str(uuid.uuid5(_KEYS, _SEPARATOR.join((*home, str(number), form))))
+    key = _key(home, form, 0)
+    for number in () if first else count():
+        key = _key(home, form, number)
         (used,) = yield from journal.read([(home, key)])
         if used is None:
             break
@@ -226,6 +231,10 @@ def _twin_or_key(
     if similar and similar[0].score is None:
         similar = yield from List(home)
     return next((each.key for each in similar if _says(form, each, now)), None), key
+
+
+def _key(home: tuple[str, ...], form: str, number: int) -> str:
+    return str(uuid.uuid5(_KEYS, _SEPARATOR.join((*home, str(number), form))))
 
 
 def _says(form: str, stored: StoredMemory, now: datetime) -> bool:
