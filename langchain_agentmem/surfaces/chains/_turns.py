@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -23,6 +24,7 @@ USUAL_INPUTS: Final = ("input", "question", "query", "human_input", "prompt")
 USUAL_OUTPUTS: Final = ("answer", "output", "response", "text", "result")
 STEPS: Final = "intermediate_steps"
 _NEVER_OUTPUT: Final = frozenset({STEPS, "source_documents"})
+_KEYS: Final = uuid.UUID("5b0c5c3e-2d1b-5e0a-8f1e-6a4d9c7b1f02")
 
 
 def input_of(inputs: Mapping[str, Any], given: Keys, excluded: Iterable[str]) -> Any:  # noqa: ANN401 - what a chain takes
@@ -109,8 +111,8 @@ def _tool_messages(step: Any) -> list[AnyMessage]:  # noqa: ANN401 - an agent's 
     action, seen = step
     given = action.tool_input
     args = given if isinstance(given, dict) else {"input": given}
-    unnamed = f"call-{action.tool}-{abs(hash((action.tool, str(given), str(seen))))}"
-    call_id = getattr(action, "tool_call_id", None) or unnamed
+    made = uuid.uuid5(_KEYS, "\x1f".join((action.tool, str(given), str(seen)))).hex[:16]
+    call_id = getattr(action, "tool_call_id", None) or f"call-{made}"  # short: it costs tokens
     call = {"name": action.tool, "args": args, "id": call_id}
     return [
         AIMessage("", tool_calls=[call]),

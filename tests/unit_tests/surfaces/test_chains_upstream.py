@@ -30,6 +30,7 @@ from langchain_agentmem.surfaces.chains import (
     ConversationTokenBufferMemory,
     VectorStoreRetrieverMemory,
 )
+from langchain_agentmem.surfaces.chains._turns import answered
 from langchain_agentmem.testing import ScriptedChatModel
 from langchain_agentmem.windows import count_tokens, is_whole
 from tests.unit_tests.memories.conversations import FACT, summarizer
@@ -193,6 +194,15 @@ def test_22357_22376_27216_tool_calls_are_in_the_memory(store: BaseStore, later:
     assert call.tool_calls[0]["args"] == {"city": "Oslo"}
     assert isinstance(result, ToolMessage)
     assert (result.content, answer.content) == ("4 degrees", "Cold.")
+
+
+def test_the_name_of_a_tool_call_is_the_same_in_every_process() -> None:
+    """An agent's step without an id gets one made of its content, not of a process's hash seed."""
+    (call, result) = answered("x", [(AgentAction("weather", {"city": "Oslo"}, ""), "4")])[:2]
+    assert isinstance(call, AIMessage)
+    assert isinstance(result, ToolMessage)
+    assert call.tool_calls[0]["id"] == "call-56d77d59cc665e1c"
+    assert result.tool_call_id == call.tool_calls[0]["id"]
 
 
 def test_5817_clearing_the_vector_memory_clears_it(store: BaseStore, later: bool) -> None:
