@@ -205,25 +205,16 @@ class Queue:
     def _operation(
         self, old: StoredMemory | None, text: str, evicted: Sequence[Archived]
     ) -> MemoryOperation:
-        namespace, key = self._summary_ref
         last = evicted[-1]
         cause = Cause(message_ids=tuple(str(each.message.id) for each in evicted))
         item = MemoryItem(
             kind="summary",
             content=text,
             metadata={"_memgpt": {"last_evicted": last.stored.key}},
-            version=old.item.version + 1 if old else 1,
             observed_at=last.stored.observed_at,
             source_message_ids=cause.message_ids,
         )
-        return MemoryOperation(
-            event="UPDATE" if old else "ADD",
-            namespace=namespace,
-            key=key,
-            before=old.item if old else None,
-            after=item,
-            cause=cause,
-        )
+        return journal.successor(self._summary_ref, old.item if old else None, item, cause)
 
     def drop(self, keys: Sequence[str]) -> Steps[bool]:
         """Take erased messages out; erase the summary, and say so, if it covered one of them."""

@@ -245,18 +245,10 @@ def _insert(desk: Desk, given: Any) -> Steps[Done]:  # noqa: ANN401 - as above
         kind="archival",
         content=given.content,
         metadata={"tags": given.tags} if given.tags else {},
-        version=known.item.version + 1 if known else 1,
         observed_at=(yield from Now()),
         source_message_ids=desk.cause.message_ids,
     )
-    op = MemoryOperation(
-        event="ADD",
-        namespace=home,
-        key=key,
-        before=known.item if known else None,
-        after=item,
-        cause=desk.cause,
-    )
+    op = journal.successor((home, key), known.item if known else None, item, desk.cause)
     try:
         applied = yield from journal.apply([op])
     except ConflictError as error:

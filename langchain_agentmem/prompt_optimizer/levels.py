@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from langchain_agentmem.errors import ConfigurationError, MemoryNotFoundError
-from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation
+from langchain_agentmem.items import Cause, MemoryItem
 from langchain_agentmem.prompt_optimizer import versions
 from langchain_agentmem.prompt_optimizer.values import (
     Prompt,
@@ -212,16 +212,9 @@ class PromptSteps:
             kind="trajectory",
             memory_type="episodic",
             search_text=" ".join(str(one["content"]) for one in trajectory["messages"]),
-            version=before.item.version + 1 if before else 1,
         )
-        operation = MemoryOperation(
-            event="UPDATE" if before else "ADD",
-            namespace=ref[0],
-            key=ref[1],
-            before=before.item if before else None,
-            after=item,
-            cause=Cause(surface="prompt_optimizer", note="recorded a trajectory"),
-        )
+        cause = Cause(surface="prompt_optimizer", note="recorded a trajectory")
+        operation = journal.successor(ref, before.item if before else None, item, cause)
         yield from journal.apply([operation])
         return trajectory["id"]
 

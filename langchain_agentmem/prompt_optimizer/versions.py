@@ -232,7 +232,6 @@ def _operations(
         kind="prompt_pointer",
         memory_type="procedural",
         search_text=new.name,
-        version=active.pointer.version + 1 if active and active.pointer else 1,
     )
     cause = Cause(surface="prompt_optimizer", note=f"{new.decision}: {new.reason}"[:500])
     added = [
@@ -241,12 +240,6 @@ def _operations(
         )
         for each in (*first, stored)
     ]
-    moved = MemoryOperation(
-        event="UPDATE" if active else "ADD",
-        namespace=home,
-        key=_POINTER,
-        before=active.pointer if active else None,
-        after=pointer,
-        cause=cause,
-    )
+    before = active.pointer if active else None
+    moved = journal.successor((home, _POINTER), before, pointer, cause)
     return [*added, moved], stored

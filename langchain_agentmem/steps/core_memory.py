@@ -160,17 +160,10 @@ class Core:
                     "read_only": block.read_only,
                 }
             },
-            version=old.item.version + 1 if old else 1,
             source_message_ids=cause.message_ids,
         )
-        return MemoryOperation(
-            event="UPDATE" if old else "ADD",
-            namespace=self.home,
-            key=block.label,
-            before=old.item if old else None,
-            after=item,
-            cause=cause,
-        )
+        ref = (self.home, block.label)
+        return journal.successor(ref, old.item if old else None, item, cause)
 
     def memories(self) -> list[StoredMemory]:
         """Return the blocks that say something, as memories."""

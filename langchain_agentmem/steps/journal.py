@@ -103,14 +103,40 @@ def apply(
     """
     now = yield from Now()
     operations = [_dated(op, now) for op in operations]
-    writing = [op for op in operations if op.event != "NOOP" and op.status == "proposed"]
+    writing = [op for op in operations if _writes(op)]
     puts = [put for op in writing for put in _puts(op, now)]
     expected = {ref: version for op in writing for ref, version in _expected(op).items()}
     written = yield from Write([*puts, *also], {**expected, **(expect or {})})
     if not written:
-        return [op.rejected(ERASED) if op in writing else op for op in operations]
-    done = [] if (yield from Setting("dry_run", default=False)) else writing
-    return [op.applied() if op in done else op for op in operations]
+        return [op.rejected(ERASED) if _writes(op) else op for op in operations]
+    if (yield from Setting("dry_run", default=False)):
+        return operations
+    return [op.applied() if _writes(op) else op for op in operations]
+
+
+def _writes(op: MemoryOperation) -> bool:
+    return op.event != "NOOP" and op.status == "proposed"
+
+
+def successor(
+    ref: Ref, before: MemoryItem | None, after: MemoryItem, cause: Cause
+) -> MemoryOperation:
+    """Return the operation that puts an item under a key, as the next version of what is there.
+
+    Args:
+        ref: Namespace and key.
+        before: What is there, live or closed; None for nothing.
+        after: The item to put; its version is set here.
+        cause: Why.
+    """
+    return MemoryOperation(
+        event="UPDATE" if before is not None and before.status == "active" else "ADD",
+        namespace=ref[0],
+        key=ref[1],
+        before=before,
+        after=replace(after, version=before.version + 1 if before else 1),
+        cause=cause,
+    )
 
 
 def _dated(op: MemoryOperation, now: datetime) -> MemoryOperation:

@@ -54,16 +54,9 @@ def refresh(
     item = MemoryItem(
         kind="summary",
         content=text,
-        version=old.item.version + 1 if old else 1,
         observed_at=now,
         source_message_ids=ids,
     )
-    op = MemoryOperation(
-        event="UPDATE" if old else "ADD",
-        namespace=home,
-        key=_KEY,
-        before=old.item if old else None,
-        after=item,
-        cause=Cause(surface="consolidate", message_ids=ids),
-    )
+    cause = Cause(surface="consolidate", message_ids=ids)
+    op = journal.successor((home, _KEY), old.item if old else None, item, cause)
     return (yield from journal.apply([op]))

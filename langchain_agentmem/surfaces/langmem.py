@@ -307,18 +307,9 @@ class MemoryStoreManager(Runnable[dict[str, Any], list[dict[str, Any]]]):
             kind=given.kind,
             metadata=given.metadata,
             observed_at=given.observed_at or now,
-            version=stored.item.version + 1 if stored else 1,
             expires_at=None if ttl is None else now + timedelta(minutes=ttl),
         )
-        is_live = stored is not None and stored.item.status == "active"
-        op = MemoryOperation(
-            event="UPDATE" if is_live else "ADD",
-            namespace=home,
-            key=key,
-            before=stored.item if stored else None,
-            after=item,
-            cause=_CAUSE,
-        )
+        op = journal.successor((home, key), stored.item if stored else None, item, _CAUSE)
         yield from journal.apply([op])
 
     def _delete(self, key: str) -> Steps[None]:

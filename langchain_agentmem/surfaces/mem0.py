@@ -204,15 +204,8 @@ class _Api:
     def _update(self, memory_id: str, data: str) -> Steps[dict[str, str]]:
         found = _there((yield from self._found(memory_id)), memory_id)
         text = self.memory.clean(data)
-        after = replace(found.item, content=text, search_text=None, version=found.item.version + 1)
-        op = MemoryOperation(
-            event="UPDATE",
-            namespace=found.namespace,
-            key=found.key,
-            before=found.item,
-            after=after,
-            cause=_CAUSE,
-        )
+        after = replace(found.item, content=text, search_text=None)
+        op = journal.successor((found.namespace, found.key), found.item, after, _CAUSE)
         yield from journal.apply([op])
         return {"message": "Memory updated."}
 
