@@ -89,7 +89,7 @@ class Scope:
             ConfigurationError: It is nowhere and there is no default.
         """
         for place in (self.settings, self.context, self.configurable):
-            found = _read(place, name)
+            found = value_of(place, name)
             if found is not None:
                 return found
         if default is _MISSING:
@@ -108,16 +108,17 @@ class Scope:
         """
         form = self.context if is_dataclass(self.context) else None
         for place in (self.settings, self.context, self.configurable):
-            found = _read(place, name)
+            found = value_of(place, name)
             if found is not None and not (place is form and found == usual):
                 return found
         return None
 
 
-def _read(context: object, name: str) -> Any:  # noqa: ANN401 - values are the user's
-    if isinstance(context, (dict, Mapping)):  # the quick answer first
-        return context.get(name)
-    return None if context is None else getattr(context, name, None)
+def value_of(holder: object, name: str) -> Any:  # noqa: ANN401 - values are the user's
+    """Return a value of a mapping, a dataclass or any object, such as a graph's state; or None."""
+    if isinstance(holder, (dict, Mapping)):  # the quick answer first
+        return holder.get(name)
+    return None if holder is None else getattr(holder, name, None)
 
 
 @dataclass(frozen=True, slots=True)

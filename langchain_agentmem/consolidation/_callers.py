@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from langchain_agentmem.scopes import Scope
 
-_INTERNAL: Final = ("__", "checkpoint_")
+INTERNAL: Final = ("__", "checkpoint_")
+"""What the names begin with that LangGraph itself keeps in a config."""
 
 
 def caller_config(caller: Scope) -> dict[str, Any]:
@@ -22,7 +23,7 @@ def caller_config(caller: Scope) -> dict[str, Any]:
         "configurable": {
             name: value
             for name, value in caller.configurable.items()
-            if not name.startswith(_INTERNAL) and _is_json(value)
+            if not name.startswith(INTERNAL) and _is_json(value)
         },
         "context": {
             name: value

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from langchain_agentmem.consolidation._callers import INTERNAL
 from langchain_agentmem.memories.state import ConsolidationReport
 from langchain_agentmem.steps.cursor import HOME, RUN
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
 
     from langchain_agentmem.consolidation.records import Record
-
-_INTERNAL: Final = ("__", "checkpoint_")
 
 
 class GraphCall(NamedTuple):
@@ -66,7 +65,7 @@ def calls_of(
 def _internal(outer: RunnableConfig | None) -> dict[str, Any]:
     """Return what LangGraph itself keeps in a config, so that the steps are seen as they run."""
     given = (outer or {}).get("configurable", {})
-    return {name: value for name, value in given.items() if name.startswith(_INTERNAL)}
+    return {name: value for name, value in given.items() if name.startswith(INTERNAL)}
 
 
 def _context_for(graph: object, context: Mapping[str, Any]) -> dict[str, Any]:

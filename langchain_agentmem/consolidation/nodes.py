@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import RunnableLambda
 
 from langchain_agentmem.consolidation.queue import MemoryQueue
 from langchain_agentmem.parameters import must_be
+from langchain_agentmem.scopes import value_of
 
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable, RunnableConfig
@@ -42,15 +42,10 @@ def submit_node(
 
     def submit(state: Any, config: RunnableConfig) -> dict[str, Any]:  # noqa: ANN401 - states are the user's
         del config  # the queue reads the run's scope itself; the argument keeps it available
-        return update(queue.submit(_messages(state, messages_key)).id)
+        return update(queue.submit(value_of(state, messages_key) or []).id)
 
     async def asubmit(state: Any, config: RunnableConfig) -> dict[str, Any]:  # noqa: ANN401 - as above
         del config
-        return update((await queue.asubmit(_messages(state, messages_key))).id)
+        return update((await queue.asubmit(value_of(state, messages_key) or [])).id)
 
     return RunnableLambda(submit, afunc=asubmit, name="submit")
-
-
-def _messages(state: Any, key: str) -> Any:  # noqa: ANN401 - states are the user's
-    found = state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)
-    return found or []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ from langchain_agentmem.messages import ASSISTANT
 from langchain_agentmem.steps.drafts import TEXT, Draft, ProposedMemories, ProposedMemory
 from langchain_agentmem.steps.effects import Call, Emit, Spent, Steps
 from langchain_agentmem.steps.extraction import Decision
+from langchain_agentmem.steps.usage import tokens_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -164,12 +165,9 @@ class _Meter(BaseCallbackHandler):
 
     def on_llm_end(self, response: LLMResult, **_: Any) -> None:  # noqa: ANN401 - LangChain's signature
         """Add the tokens of one call."""
-        for generation in (each for many in response.generations for each in many):
-            usage: Mapping[str, Any] = (
-                getattr(getattr(generation, "message", None), "usage_metadata", None) or {}
-            )
-            for name in self.tokens:
-                self.tokens[name] += usage.get(name, 0)
+        found = tokens_of(response)
+        self.tokens["input_tokens"] += found.read
+        self.tokens["output_tokens"] += found.written
 
     def on_llm_error(self, *_: Any, **__: Any) -> None:  # noqa: ANN401 - LangChain's signature
         """Note that the model failed."""

@@ -13,6 +13,7 @@ from langchain_agentmem.prompt_optimizer.budget import Budget
 from langchain_agentmem.prompt_optimizer.strategies import candidates
 from langchain_agentmem.prompt_optimizer.values import Candidate, Task
 from langchain_agentmem.steps.effects import Call, Steps
+from langchain_agentmem.steps.usage import tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -111,7 +112,4 @@ class _Meter(BaseCallbackHandler):
 
     def on_llm_end(self, response: LLMResult, **_: Any) -> None:  # noqa: ANN401 - LangChain's signature
         """Add the tokens of one call."""
-        for generation in (each for many in response.generations for each in many):
-            usage = getattr(getattr(generation, "message", None), "usage_metadata", None)
-            if usage:
-                self._budget.tokens += usage["total_tokens"]
+        self._budget.tokens += sum(tokens_of(response))

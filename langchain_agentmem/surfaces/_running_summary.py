@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.messages import AnyMessage
 
 from langchain_agentmem import transcripts
+from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Emit, Steps
 from langchain_agentmem.steps.folding import (
     Folding,
@@ -128,9 +129,16 @@ class StateSummary:
         return done, list(units[:taken])
 
 
-def offload(memory: Memory, dropped: Sequence[AnyMessage], name: str) -> Steps[None]:
-    """Remember what left the view; it fails open, since the state has it all."""
-    yield from fail_open(name, "record", record(memory, dropped))
+def offload(memory: Memory | None, dropped: Sequence[AnyMessage], name: str) -> None:
+    """Remember what left the view, if that is wanted; it fails open, the state has it all."""
+    if memory is not None and dropped:
+        run(fail_open(name, "record", record(memory, dropped)), memory.environment())
+
+
+async def aoffload(memory: Memory | None, dropped: Sequence[AnyMessage], name: str) -> None:
+    """Remember what left the view; the async twin of `offload`."""
+    if memory is not None and dropped:
+        await arun(fail_open(name, "record", record(memory, dropped)), memory.environment())
 
 
 def _extended(kept: Mapping[str, Any], summary: str, gone: Sequence[AnyMessage]) -> dict[str, Any]:

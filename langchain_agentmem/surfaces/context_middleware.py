@@ -25,7 +25,7 @@ from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Emit, Steps
 from langchain_agentmem.steps.environment import Environment
 from langchain_agentmem.steps.folding import Folding, check_budget
-from langchain_agentmem.surfaces._running_summary import Bounded, StateSummary, offload
+from langchain_agentmem.surfaces._running_summary import Bounded, StateSummary, aoffload, offload
 from langchain_agentmem.windows import (
     Size,
     Split,
@@ -226,9 +226,7 @@ class SummaryMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Show the model the summary and the newest part, summarizing first if it is time."""
         view = run(self._bounded(request), Environment.of_run(self._model))
-        if self._offload_to is not None and view.dropped:
-            steps = offload(self._offload_to, view.dropped, self.name)
-            run(steps, self._offload_to.environment())
+        offload(self._offload_to, view.dropped, self.name)
         return self._answer(handler(request.override(messages=view.messages)), view)
 
     async def awrap_model_call(
@@ -236,9 +234,7 @@ class SummaryMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Show the model the summary and the newest part, summarizing first if it is time."""
         view = await arun(self._bounded(request), Environment.of_run(self._model))
-        if self._offload_to is not None and view.dropped:
-            steps = offload(self._offload_to, view.dropped, self.name)
-            await arun(steps, self._offload_to.environment())
+        await aoffload(self._offload_to, view.dropped, self.name)
         return self._answer(await handler(request.override(messages=view.messages)), view)
 
     def _bounded(self, request: ModelRequest[Any]) -> Steps[Bounded]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_agentmem.consolidation.nodes import submit_node
 from langchain_agentmem.memories.base import Memory
 from langchain_agentmem.messages import to_messages
 from langchain_agentmem.parameters import must_be
+from langchain_agentmem.scopes import value_of
 from langchain_agentmem.steps.flow import as_node
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def recall_node(
         return memory.recall_graph()
 
     def recall(state: Any) -> Steps[dict[str, Any]]:  # noqa: ANN401 - states are the user's
-        given = {"messages": to_messages(state_value(state, messages_key) or [])}
-        query = state_value(state, query_key)
+        given = {"messages": to_messages(value_of(state, messages_key) or [])}
+        query = value_of(state, query_key)
         found = yield from memory.recall_flow().drive(given | ({"query": query} if query else {}))
         return {
             memories_key: found.get("memories", []),
@@ -97,13 +97,8 @@ def remember_node(
         return memory.remember_graph()
 
     def remember(state: Any) -> Steps[dict[str, Any]]:  # noqa: ANN401 - states are the user's
-        given = {"messages": to_messages(state_value(state, messages_key) or [])}
+        given = {"messages": to_messages(value_of(state, messages_key) or [])}
         done = yield from memory.remembering(given)
         return {operations_key: done.get("memory_operations", [])}
 
     return as_node(remember, memory.node_environment)
-
-
-def state_value(state: object, key: str) -> Any:  # noqa: ANN401 - states are the user's
-    """Return a value of a state that is a mapping, a dataclass or a pydantic model."""
-    return state.get(key) if isinstance(state, Mapping) else getattr(state, key, None)

@@ -15,13 +15,13 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.messages import to_messages
+from langchain_agentmem.scopes import value_of
 from langchain_agentmem.steps.archive import SUMMARY_MARK
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Steps
 from langchain_agentmem.steps.environment import Environment
 from langchain_agentmem.steps.folding import Folding, check_budget
-from langchain_agentmem.surfaces._running_summary import StateSummary, offload
-from langchain_agentmem.surfaces.nodes import state_value
+from langchain_agentmem.surfaces._running_summary import StateSummary, aoffload, offload
 from langchain_agentmem.windows import TokenCounter, checked_size, count_tokens, trigger_clauses
 
 if TYPE_CHECKING:
@@ -100,22 +100,18 @@ class SummarizationNode(RunnableLambda[Any, dict[str, Any]]):
 
     def _call(self, state: Any, config: RunnableConfig) -> dict[str, Any]:  # noqa: ANN401, ARG002 - states are the user's
         update, dropped = run(self._update(state), Environment.of_run(self._model))
-        if self._offload_to is not None and dropped:
-            steps = offload(self._offload_to, dropped, self._summary.name)
-            run(steps, self._offload_to.environment())
+        offload(self._offload_to, dropped, self._summary.name)
         return update
 
     async def _acall(self, state: Any, config: RunnableConfig) -> dict[str, Any]:  # noqa: ANN401, ARG002 - as above
         update, dropped = await arun(self._update(state), Environment.of_run(self._model))
-        if self._offload_to is not None and dropped:
-            steps = offload(self._offload_to, dropped, self._summary.name)
-            await arun(steps, self._offload_to.environment())
+        await aoffload(self._offload_to, dropped, self._summary.name)
         return update
 
     def _update(self, state: Any) -> Steps[tuple[dict[str, Any], list[AnyMessage]]]:  # noqa: ANN401 - as above
         """Return the state update, and what left the view."""
-        context = dict(state_value(state, "context") or {})
-        given = to_messages(state_value(state, self._input) or [])
+        context = dict(value_of(state, "context") or {})
+        given = to_messages(value_of(state, self._input) or [])
         own = [each for each in given if SUMMARY_MARK not in each.additional_kwargs]
         bounded = yield from self._summary.bound(own, _running(context))
         update: dict[str, Any] = {self._output: bounded.messages}
