@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
@@ -57,6 +57,22 @@ def at_least(name: str, value: object, bound: float) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or value < bound:
         msg = f"{name} must be {bound} or more, not {value!r}."
+        raise ConfigurationError(msg)
+
+
+def one_of(name: str, value: object, allowed: Sequence[str]) -> None:
+    """Refuse a value that is none of a choice.
+
+    Args:
+        name: Name of the argument.
+        value: What was given.
+        allowed: The choice, such as `get_args` of a `Literal`.
+
+    Raises:
+        ConfigurationError: It is none of them.
+    """
+    if value not in allowed:
+        msg = f"{name} must be one of {tuple(allowed)}, not {value!r}."
         raise ConfigurationError(msg)
 
 
@@ -125,9 +141,7 @@ class Parameters:
         for name, bound in (least or {}).items():
             at_least(name, getattr(self, name), bound)
         for name, allowed in (choices or {}).items():
-            if getattr(self, name) not in allowed:
-                msg = f"{name} must be one of {allowed}, not {getattr(self, name)!r}."
-                raise ConfigurationError(msg)
+            one_of(name, getattr(self, name), allowed)
 
 
 def _is_a(value: object, kind: type) -> bool:

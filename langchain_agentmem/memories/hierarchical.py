@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from langchain_core.messages import HumanMessage
 
 from langchain_agentmem.items import MemoryOperation, StoredMemory
-from langchain_agentmem.memories.short_term_base import ShortTermParameters, Told, at_least
+from langchain_agentmem.memories.short_term_base import ShortTermParameters, Told
 from langchain_agentmem.memories.summarizing import Running, SummarizingMemory
 from langchain_agentmem.messages import last_human_text
 from langchain_agentmem.parameters import described
@@ -69,9 +69,11 @@ class HierarchicalParameters(ShortTermParameters):
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
         super().__post_init__()
-        at_least(self, fan_in=2, max_leaf_tokens=16, max_node_tokens=1, max_levels=1, beam_width=1)
-        at_least(self, budget=1)
-        self.require(choices={"search": ("collapsed", "beam")})
+        ones = dict.fromkeys(("max_node_tokens", "max_levels", "beam_width", "budget"), 1)
+        self.require(
+            least={"fan_in": 2, "max_leaf_tokens": 16, **ones},
+            choices={"search": ("collapsed", "beam")},
+        )
         check_budget(
             Folding(max_summary_tokens=self.max_node_tokens, budget=self.summarizer_budget)
         )

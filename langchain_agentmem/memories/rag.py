@@ -16,7 +16,6 @@ from langgraph.channels import UntrackedValue
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.items import MemoryOperation, StoredMemory
 from langchain_agentmem.memories.base import Memory
 from langchain_agentmem.memories.state import RecallState
@@ -59,10 +58,7 @@ class RAGParameters(Parameters):
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
-        for name, least in (("limit", 0), ("max_tokens", 1), ("neighbors", 0), ("pool", 1)):
-            if getattr(self, name) < least:
-                msg = f"{name} must be {least} or more, not {getattr(self, name)}."
-                raise ConfigurationError(msg)
+        self.require(least={"limit": 0, "max_tokens": 1, "neighbors": 0, "pool": 1})
 
 
 class RAGRememberState(TypedDict, total=False):

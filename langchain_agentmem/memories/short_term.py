@@ -10,12 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from langchain_agentmem.memories.short_term_base import (
-    ShortTermMemory,
-    ShortTermParameters,
-    Told,
-    at_least,
-)
+from langchain_agentmem.memories.short_term_base import ShortTermMemory, ShortTermParameters, Told
 from langchain_agentmem.parameters import Parameters, described
 from langchain_agentmem.windows import Split, last_turns, newest_within, turns_of
 
@@ -71,7 +66,7 @@ class WindowParameters(ShortTermParameters):
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
         super().__post_init__()
-        at_least(self, k=1)
+        self.require(least={"k": 1})
 
 
 class WindowMemory(ShortTermMemory):
@@ -107,7 +102,7 @@ class TokenBufferParameters(ShortTermParameters):
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
         super().__post_init__()
-        at_least(self, max_tokens=1)
+        self.require(least={"max_tokens": 1})
 
 
 class TokenBufferMemory(ShortTermMemory):

@@ -70,25 +70,9 @@ class ShortTermParameters(Parameters):
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
-        if self.mode not in ("view", "rewrite"):
-            msg = f"mode must be 'view' or 'rewrite', not {self.mode!r}."
-            raise ConfigurationError(msg)
-        at_least(self, search_archive=0)
+        self.require(least={"search_archive": 0}, choices={"mode": ("view", "rewrite")})
         if self.archive_ttl is not None and self.archive_ttl <= 0:
             msg = f"archive_ttl must be more than 0 minutes, not {self.archive_ttl}."
-            raise ConfigurationError(msg)
-
-
-def at_least(parameters: Parameters, **least: float) -> None:
-    """Check that parameters are not smaller than they may be.
-
-    Raises:
-        ConfigurationError: One is.
-    """
-    for name, smallest in least.items():
-        value = getattr(parameters, name)
-        if value < smallest:
-            msg = f"{name} must be {smallest} or more, not {value}."
             raise ConfigurationError(msg)
 
 

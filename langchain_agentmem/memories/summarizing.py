@@ -18,7 +18,6 @@ from langchain_agentmem.memories.short_term_base import (
     ShortTermParameters,
     ShortTermRememberState,
     Told,
-    at_least,
 )
 from langchain_agentmem.messages import to_messages
 from langchain_agentmem.parameters import described
@@ -69,7 +68,7 @@ class SummarizingParameters(ShortTermParameters):
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
         super().__post_init__()
-        at_least(self, max_summary_tokens=1)
+        self.require(least={"max_summary_tokens": 1})
         check_budget(
             Folding(max_summary_tokens=self.max_summary_tokens, budget=self.summarizer_budget)
         )

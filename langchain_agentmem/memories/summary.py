@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.memories.short_term_base import Told, at_least
+from langchain_agentmem.memories.short_term_base import Told
 from langchain_agentmem.memories.summarizing import SummarizingMemory, SummarizingParameters
 from langchain_agentmem.parameters import described
 from langchain_agentmem.windows import (
@@ -38,7 +38,7 @@ class SummaryParameters(SummarizingParameters):
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
         super().__post_init__()
-        at_least(self, summarize_every=1)
+        self.require(least={"summarize_every": 1})
 
 
 class SummaryMemory(SummarizingMemory):
@@ -87,7 +87,7 @@ class SummaryBufferParameters(SummarizingParameters):
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
         super().__post_init__()
-        at_least(self, max_tokens=1)
+        self.require(least={"max_tokens": 1})
         if self.trigger is not None:
             trigger_clauses(self.trigger)
         if self.keep is not None:

@@ -27,7 +27,7 @@ from langchain_agentmem.errors import ConfigurationError, ModelCallError
 from langchain_agentmem.items import StoredMemory
 from langchain_agentmem.memories.base import Memory
 from langchain_agentmem.messages import text_of
-from langchain_agentmem.parameters import must_be
+from langchain_agentmem.parameters import must_be, one_of
 from langchain_agentmem.rendering import render_line, render_memories
 from langchain_agentmem.retrieval import budget
 from langchain_agentmem.scopes import NamespaceTemplate
@@ -141,12 +141,12 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> None:
         super().__init__()
         must_be("memory", memory, Memory, "a memory, such as RAGMemory()")
-        _one_of("mode", mode, Mode)
-        _one_of("inject", inject, Inject)
-        _one_of("record", record, Record)
-        _one_of("on_error", on_error, OnError)
+        one_of("mode", mode, get_args(Mode))
+        one_of("inject", inject, get_args(Inject))
+        one_of("record", record, get_args(Record))
+        one_of("on_error", on_error, get_args(OnError))
         if not callable(query):
-            _one_of("query", query, Query)
+            one_of("query", query, get_args(Query))
         self.memory = memory if namespace is None else _moved(memory, namespace)
         self._name = name
         self._recalls = mode != "agent"
@@ -398,9 +398,3 @@ def _no_payload() -> Any:  # noqa: ANN401 - TracePolicy, which older versions do
         msg = "trace_recall=False needs a newer langgraph: pip install -U langgraph langchain"
         raise ConfigurationError(msg) from error
     return TracePolicy(process_inputs=omit_payload, process_outputs=omit_payload)
-
-
-def _one_of(name: str, value: object, allowed: Any) -> None:  # noqa: ANN401 - a Literal
-    if value not in get_args(allowed):
-        msg = f"{name} must be one of {get_args(allowed)}, not {value!r}."
-        raise ConfigurationError(msg)

@@ -20,7 +20,7 @@ from langchain_core.messages import AnyMessage, ToolMessage
 
 from langchain_agentmem.memories.short_term_base import ShortTermMemory
 from langchain_agentmem.messages import last_human_text, text_of
-from langchain_agentmem.parameters import must_be
+from langchain_agentmem.parameters import must_be, one_of
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Emit, Steps
 from langchain_agentmem.steps.environment import Environment
@@ -63,7 +63,7 @@ class ShortTermMiddleware(AgentMiddleware[Any, Any, Any]):
         name: Name of the middleware; two in one agent need different ones.
 
     Raises:
-        ConfigurationError: The memory is no short-term memory.
+        ConfigurationError: The memory is no short-term memory, or `on_error` is something else.
 
     Example:
         ```python
@@ -84,6 +84,7 @@ class ShortTermMiddleware(AgentMiddleware[Any, Any, Any]):
         super().__init__()
         wanted = "a short-term memory, such as SummaryBufferMemory(model=...)"
         must_be("memory", memory, ShortTermMemory, wanted)
+        one_of("on_error", on_error, ("warn", "raise"))
         self.memory = memory
         self._raises = on_error == "raise"
         self._name = name

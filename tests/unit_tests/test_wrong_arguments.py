@@ -13,7 +13,7 @@ from langchain_agentmem.consolidation import (
     create_consolidation_graph,
 )
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.memories import Mem0, RAGMemory
+from langchain_agentmem.memories import BufferMemory, Mem0, RAGMemory
 from langchain_agentmem.prompt_optimizer import (
     PromptMemory,
     create_multi_prompt_optimizer,
@@ -51,6 +51,10 @@ def _optimizer() -> Any:  # noqa: ANN401 - either optimizer
         (lambda wrong: MemoryQueue(after_seconds=wrong), "after_seconds must be 0 or more"),
         (lambda _: MemoryQueue(after_seconds=-1), "after_seconds must be 0 or more, not -1"),
         (lambda _: MemoryQueue(max_attempts=0), "max_attempts must be 1 or more, not 0"),
+        (
+            lambda wrong: ShortTermMiddleware(BufferMemory(), on_error=wrong),
+            r"on_error must be one of \('warn', 'raise'\), not 'x'",
+        ),
         (lambda _: Mem0(model=5), r"model must be a chat model or its name.*not '5' \(int\)"),
     ],
 )
