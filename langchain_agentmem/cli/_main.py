@@ -49,7 +49,7 @@ _EPILOG: Final = """\
 environment:
   AGENTMEM_DB     the memory file (default: ~/.agentmem/memory.sqlite)
   AGENTMEM_USER   whose memory (default: me)
-  AGENTMEM_EMBED  embedding model: default, multilingual or provider:model
+  AGENTMEM_EMBED  embedding model: default, minilm, multilingual or provider:model
   AGENTMEM_MODEL  chat model, e.g. openai:gpt-4.1-mini, or none; OPENAI_API_KEY chooses OpenAI
 
 exit status: 0 done, 1 an error that is explained on stderr, 2 wrong usage"""
@@ -145,7 +145,7 @@ def _common() -> argparse.ArgumentParser:
         "--embed",
         default=os.environ.get("AGENTMEM_EMBED") or "default",
         metavar="MODEL",
-        help="embedding model of the file: default, multilingual or provider:model",
+        help="embedding model of the file: default, minilm, multilingual or provider:model",
     )
     common.set_defaults(user_given=False)
     group.add_argument("--json", action="store_true", help="write JSON for machines to stdout")
