@@ -198,10 +198,10 @@ class LocalConsolidator:
         self._wake.clear()
         for job in self._current():
             with job.lock:
-                if self._is_ageing(job.record):
+                if self._is_aging(job.record):
                     job.record = run(self._renewed(job.record), self._env())
 
-    def _is_ageing(self, record: Record) -> bool:
+    def _is_aging(self, record: Record) -> bool:
         """Tell whether a third of a lease has passed."""
         if record.state != "running" or record.lease_until is None:
             return False
@@ -218,7 +218,7 @@ class LocalConsolidator:
     async def _arenew(self) -> None:
         for job in self._current():
             async with job.alock:
-                if self._is_ageing(job.record):
+                if self._is_aging(job.record):
                     job.record = await arun(self._renewed(job.record), self._env())
 
     def _renewed(self, record: Record) -> Steps[Record]:

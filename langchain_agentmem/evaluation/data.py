@@ -124,7 +124,7 @@ class Dataset:
         apart: Categories that are reported apart and in no total.
         batch: So many turns are remembered in one call: 2 for a chat, more for documents.
         source: Where a user gets it.
-        licence: Under which terms.
+        license: Under which terms.
         notes: What was left out or repaired while it was read.
     """
 
@@ -136,7 +136,7 @@ class Dataset:
     apart: frozenset[str] = frozenset()
     batch: int = 2
     source: str = ""
-    licence: str = ""
+    license: str = ""
     notes: tuple[str, ...] = ()
 
     @property

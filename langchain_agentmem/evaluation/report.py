@@ -97,7 +97,7 @@ def _results(dataset: Mapping[str, Any]) -> Section:
     size = (
         f"{dataset['conversations']} conversations, {dataset['turns']:,} turns, "
         f"{dataset['questions']:,} questions. Source: {dataset['source'] or 'your own'}; "
-        f"licence: {dataset['licence'] or 'your own'}."
+        f"license: {dataset['license'] or 'your own'}."
     )
     text = [*_verdict(dataset), size, *dataset["notes"]]
     tables = [summary_table(dataset)]

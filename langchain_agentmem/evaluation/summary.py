@@ -106,7 +106,7 @@ def summarize(
         "name": dataset.name,
         "title": dataset.title,
         "source": dataset.source,
-        "licence": dataset.licence,
+        "license": dataset.license,
         "notes": list(dataset.notes),
         "conversations": len(dataset.scopes),
         "turns": dataset.turns,

@@ -243,7 +243,7 @@ def _read(
     if chosen is None and len(rules.schemas) == 1 and models and not (old and kind):
         (chosen,) = models.values()
     if chosen is not None:
-        return _modelled(content, chosen, rules), chosen.__name__
+        return _modeled(content, chosen, rules), chosen.__name__
     if not old and str not in rules.schemas:
         msg = f"{kind!r} is none of {sorted(models)}"
         raise ValueError(msg)
@@ -268,7 +268,7 @@ def _as_text(content: Any) -> str:  # noqa: ANN401 - any JSON
     return "" if content is None else str(content)
 
 
-def _modelled(content: Any, model: type[BaseModel], rules: Rules) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+def _modeled(content: Any, model: type[BaseModel], rules: Rules) -> dict[str, Any]:  # noqa: ANN401 - any JSON
     try:
         value = model.model_validate(content).model_dump(mode="json")
     except ValidationError as error:

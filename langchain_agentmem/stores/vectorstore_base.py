@@ -53,18 +53,18 @@ class _Vectors:
 class VectorStoreBaseStore(BaseStore):
     """A LangGraph `BaseStore` that ranks with any LangChain `VectorStore`.
 
-    Items live in a small embedded catalogue, which is the truth: it answers reads, filters and
+    Items live in a small embedded catalog, which is the truth: it answers reads, filters and
     listings, and commits a batch as one whole. The vector store holds one document for each indexed
     text, under a UUID made of namespace, key and text, with namespace, key and value in its
     metadata. A query takes hits from the vector store in growing pages until `limit` items match
-    scope and filter, so that a filter never returns fewer than exist; hits the catalogue does not
+    scope and filter, so that a filter never returns fewer than exist; hits the catalog does not
     know any more are ignored. Time to live is not supported.
 
-    Two stores may share a vector store only if they share the catalogue file too.
+    Two stores may share a vector store only if they share the catalog file too.
 
     Args:
         vectorstore: The vector store; it must be able to delete by id.
-        catalogue: The catalogue's file, `":memory:"`, or a `FaissSqliteStore` without index.
+        catalog: The catalog's file, `":memory:"`, or a `FaissSqliteStore` without index.
         fields: Paths of what is embedded; none at all for a store without search by query.
         scores: `"similarity"` if a higher score of the vector store is better, `"distance"` if a
             lower one is; distances are negated.
@@ -91,7 +91,7 @@ class VectorStoreBaseStore(BaseStore):
         self,
         vectorstore: VectorStore,
         *,
-        catalogue: str | Path | FaissSqliteStore = ":memory:",
+        catalog: str | Path | FaissSqliteStore = ":memory:",
         fields: Sequence[str] = ("$",),
         scores: Literal["similarity", "distance"] = "similarity",
     ) -> None:
@@ -101,10 +101,10 @@ class VectorStoreBaseStore(BaseStore):
         if scores not in ("similarity", "distance"):
             msg = f"scores must be 'similarity' or 'distance', not {scores!r}."
             raise ConfigurationError(msg)
-        if isinstance(catalogue, FaissSqliteStore):
-            self.catalogue = catalogue
+        if isinstance(catalog, FaissSqliteStore):
+            self.catalog = catalog
         else:
-            self.catalogue = FaissSqliteStore(catalogue, index=None)
+            self.catalog = FaissSqliteStore(catalog, index=None)
         self.vectorstore = vectorstore
         self._fields = check_fields(list(fields))
         self._sign = 1.0 if scores == "similarity" else -1.0
@@ -123,12 +123,12 @@ class VectorStoreBaseStore(BaseStore):
         return await adrive(self._run(list(ops)))
 
     def close(self) -> None:
-        """Close the catalogue; harmless twice."""
-        self.catalogue.close()
+        """Close the catalog; harmless twice."""
+        self.catalog.close()
 
     async def aclose(self) -> None:
         """Do what `close` does without blocking the loop."""
-        await self.catalogue.aclose()
+        await self.catalog.aclose()
 
     def _run(self, ops: list[Op]) -> Work[list[Result]]:
         checked = [check_op(op) for op in ops]
@@ -162,7 +162,7 @@ class VectorStoreBaseStore(BaseStore):
                 puts[op.namespace, op.key] = _Vectors(documents)
         if not puts:
             return puts
-        found = yield Call(self.catalogue, "batch", ([_ledger_get(place) for place in puts],))
+        found = yield Call(self.catalog, "batch", ([_ledger_get(place) for place in puts],))
         for vectors, entry in zip(puts.values(), found, strict=True):
             vectors.former = [] if entry is None else entry.value["ids"]
         return puts
@@ -182,7 +182,7 @@ class VectorStoreBaseStore(BaseStore):
                     yield identity, Document(id=identity, page_content=text, metadata=metadata)
 
     def _add(self, puts: Mapping[Place, _Vectors]) -> Work[None]:
-        """Embed what is new; until the catalogue is written, nobody sees it."""
+        """Embed what is new; until the catalog is written, nobody sees it."""
         new = {
             identity: document
             for vectors in puts.values()
@@ -197,7 +197,7 @@ class VectorStoreBaseStore(BaseStore):
         """Write items and ledger as one batch; on failure take the new vectors back."""
         ledger = [_ledger_put(place, vectors) for place, vectors in puts.items()]
         try:
-            results = yield Call(self.catalogue, "batch", ([*ops, *ledger],))
+            results = yield Call(self.catalog, "batch", ([*ops, *ledger],))
         except Exception:
             new = [i for v in puts.values() for i in v.documents if i not in v.former]
             if new:
@@ -239,7 +239,7 @@ class VectorStoreBaseStore(BaseStore):
                 scores[place] = max(self._sign * float(score), scores.get(place, -float("inf")))
                 ids.setdefault(place, set()).add(str(document.id))
         reads = [read for place in scores for read in (GetOp(*place), _ledger_get(place))]
-        found = yield Call(self.catalogue, "batch", (reads,))
+        found = yield Call(self.catalog, "batch", (reads,))
         items = []
         for place, item, entry in zip(scores, found[::2], found[1::2], strict=True):
             live = item is not None and entry is not None and ids[place] & set(entry.value["ids"])

@@ -48,7 +48,7 @@ def locomo(folder: Path) -> Dataset:
         categories=CATEGORIES,
         apart=frozenset({_ADVERSARIAL}),
         source="locomo10.json of github.com/snap-research/LoCoMo; its audit: locomo-audit",
-        licence="CC BY-NC 4.0",
+        license="CC BY-NC 4.0",
         notes=(
             f"Evidence that names no turn: {', '.join(map(repr, unusable)) or 'none'}.",
             f"{without} questions without usable evidence are in no recall figure.",

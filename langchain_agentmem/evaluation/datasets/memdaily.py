@@ -35,7 +35,7 @@ def memdaily(folder: Path) -> Dataset:
         cutoffs=(1, 3, 5),
         categories={path.stem[:2]: path.stem[3:] for path in paths},
         source="final_dataset of github.com/nuster1128/MemSim",
-        licence="none stated",
+        license="none stated",
         notes=(f"{broken} questions only read {BROKEN} and count as known to be wrong.",),
     )
 

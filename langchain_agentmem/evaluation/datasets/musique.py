@@ -39,7 +39,7 @@ def musique(folder: Path) -> Dataset:
         batch=100,
         categories={"2hop": "two passages", "3hop": "three", "4hop": "four"},
         source="data of github.com/OSU-NLP-Group/HippoRAG, branch legacy",
-        licence="repository MIT; MuSiQue has its own terms",
+        license="repository MIT; MuSiQue has its own terms",
         notes=(f"{with_triples} of {len(turns)} passages come with triples.",),
     )
 

@@ -43,7 +43,7 @@ def precision(folder: Path) -> Dataset:
         scopes=[_scope(home, found, beliefs) for home, found in grouped.items()],
         batch=1,
         source="fixtures/ of github.com/tenurehq/precisionMemBench",
-        licence="MIT",
+        license="MIT",
         notes=("Single questions only: sessions and the persona text are not measured.",),
     )
 

@@ -138,7 +138,7 @@ class _Failing(InMemoryVectorStore):
 
 
 def test_store_over_a_failing_vector_store_writes_nothing() -> None:
-    """What cannot be embedded is not in the catalogue either."""
+    """What cannot be embedded is not in the catalog either."""
     store = VectorStoreBaseStore(_Failing(CharacterEmbeddings()))
     with pytest.raises(OSError, match="no space"):
         store.put(("a",), "k", {"text": "abc"})
