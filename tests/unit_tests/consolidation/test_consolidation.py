@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -237,11 +236,11 @@ async def test_a_thousand_conversations_of_the_same_instant_all_run() -> None:
 
 
 class _Counting:
-    """A graph that only counts, with a pause."""
+    """A graph that only counts; with `together`, so many runs wait until they have all begun."""
 
-    def __init__(self, seconds: float = 0.0) -> None:
+    def __init__(self, together: int = 1) -> None:
         self.count = 0
-        self.seconds = seconds
+        self.meeting = threading.Barrier(together)
         self.running: dict[str, int] = {}
         self.overlaps = 0
         self._lock = threading.Lock()
@@ -259,7 +258,7 @@ class _Counting:
         with self._lock:
             self.overlaps += self.running.get(scope, 0)
             self.running[scope] = self.running.get(scope, 0) + 1
-        time.sleep(self.seconds)
+        self.meeting.wait(timeout=10)
         with self._lock:
             self.running[scope] -= 1
             self.count += 1
@@ -271,18 +270,16 @@ class _Counting:
 
 
 async def test_scopes_run_in_parallel_and_batches_of_one_never(bench: Make) -> None:
-    """Four scopes of a while each take about one while; one scope's batches do not overlap."""
+    """The batches of four scopes wait for each other; those of one scope do not overlap."""
     b = bench(after_seconds=0)
-    graph = _Counting(0.3)
+    graph = _Counting(together=4)
     b.worker.graph = graph
     for user in "abcd":
         for thread in "12":
             config = {"configurable": {"user_id": user, "thread_id": thread}}
             await b.submit("hello", config=config)
-    started = time.monotonic()
     assert await b.run_due() == 8
-    assert time.monotonic() - started < 8 * 0.3
-    assert graph.overlaps == 0
+    assert (graph.count, graph.overlaps) == (8, 0)
 
 
 async def test_two_workers_never_work_on_one_scope(bench: Make) -> None:

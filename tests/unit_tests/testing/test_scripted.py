@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -198,16 +197,23 @@ def test_single_function_answers_every_request() -> None:
     model.check()
 
 
-def test_latency_does_not_block_the_event_loop() -> None:
-    """Ten slow async calls wait together."""
+def test_latency_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten slow async calls wait together, each as long as it was told to."""
     model = ScriptedChatModel(replies=["ok"] * 10, latency=0.1)
+    waiting: list[float] = []
 
     async def all_at_once() -> None:
+        everybody = asyncio.Barrier(10)
+
+        async def sleep(seconds: float) -> None:
+            waiting.append(seconds)
+            await asyncio.wait_for(everybody.wait(), timeout=10)
+
+        monkeypatch.setattr("langchain_agentmem.testing.scripted.asyncio.sleep", sleep)
         await asyncio.gather(*(model.ainvoke("hi") for _ in range(10)))
 
-    started = time.perf_counter()
     asyncio.run(all_at_once())
-    assert 0.1 <= time.perf_counter() - started < 0.9
+    assert waiting == [0.1] * 10
 
 
 def test_naming_the_kit_loads_nothing_heavy() -> None:
