@@ -61,7 +61,7 @@ bench-quality: $(VENV)/integration.stamp ## Measure recall as in the README: DAT
 bench_stores: $(BENCH)/bench.stamp ## Compare stores in one run, minutes long; ARGS=... passes options.
 	$(BENCH)/bin/python benchmarks/stores.py $(ARGS)
 
-survival: $(VENV)/dev.stamp ## Kills, contention and random work at length, 15 minutes; ARGS=... passes options.
+survival: $(VENV)/dev.stamp ## Kills, contention and random work at length, 10 to 15 minutes; ARGS=... passes options.
 	$(BIN)/python -m tests.survival $(ARGS)
 
 lowest: $(LOWEST)/lowest.stamp ## Run the unit tests with the lowest dependencies that are allowed.

@@ -31,10 +31,9 @@ def open_store(
         url: `sqlite:///relative.sqlite`, `sqlite:////absolute.sqlite`, `sqlite:///:memory:`, or
             `postgresql://user:password@host/database` (needs the extra `postgres`, and pgvector
             on the server).
-        index: `"default"` for the bundled model, a LangGraph `IndexConfig`, or None. PostgreSQL
-            ranks by vectors only and gets an exact index unless `ann_index_config` says otherwise:
-            its default, HNSW, picks candidates before namespace and filter apply and so returns
-            too few.
+        index: `"default"` for the bundled model and hybrid search, a LangGraph `IndexConfig`, or
+            None. Searches are exact; PostgreSQL builds no approximate index unless
+            `ann_index_config` asks for one.
         ttl: LangGraph's `TTLConfig`.
         **options: Further arguments of `FaissSqliteStore` or `PooledPostgresStore`.
 
