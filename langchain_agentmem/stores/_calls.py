@@ -6,9 +6,12 @@ calls directly, `adrive` awaits their async twins, so that neither has logic of 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+import asyncio
+import threading
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from langchain_core.vectorstores import VectorStore
 from langgraph.store.base import BaseStore
@@ -68,6 +71,41 @@ async def adrive(work: Work[T]) -> T:
     except StopIteration as end:
         value: T = end.value
         return value
+
+
+class Turns:
+    """Lets one work go on at a time: threads wait for threads, and tasks for tasks of their loop.
+
+    A thread does not wait for a task, which may need the loop that this very thread runs.
+    """
+
+    def __init__(self) -> None:
+        self._threads = threading.RLock()
+        self._tasks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
+            WeakKeyDictionary()
+        )
+
+    def drive(self, work: Work[T]) -> T:
+        """Run work with sync calls once it is its turn."""
+        with self._threads:
+            return drive(work)
+
+    async def adrive(self, work: Work[T]) -> T:
+        """Run work with async calls once it is its turn."""
+        async with self._tasks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            return await adrive(work)
+
+
+def as_namespace(namespace: object, owner: str) -> tuple[str, ...]:
+    """Return the namespace an adapter was given.
+
+    Raises:
+        ConfigurationError: If it is a string, whose letters would be labels, or empty.
+    """
+    if isinstance(namespace, str) or not isinstance(namespace, Sequence) or not namespace:
+        msg = f"{owner} needs a namespace of at least one label, as ('docs',); not {namespace!r}."
+        raise ConfigurationError(msg)
+    return tuple(namespace)
 
 
 def require_store(store: object) -> BaseStore:

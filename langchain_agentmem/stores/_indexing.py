@@ -83,7 +83,7 @@ def resolve_index(index: IndexConfig | StoreIndexConfig | str | None) -> IndexSe
     """
     if index is None:
         return None
-    if isinstance(index, str):
+    if isinstance(index, str) or not isinstance(index, Mapping):
         if index != "default":
             msg = f"index must be 'default', a configuration or None, not {index!r}."
             raise ConfigurationError(msg)

@@ -1,7 +1,7 @@
 """Operations and results beyond LangGraph's own, and the checks every operation passes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -14,14 +14,25 @@ from langgraph.store.base import (
     PutOp,
     SearchItem,
     SearchOp,
+    TTLConfig,
 )
 
+from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.stores._namespaces import check_labels, is_unicode
 from langchain_agentmem.stores._values import check_json
 
 SearchMode = Literal["dense", "lexical", "hybrid"]
 DistanceType = Literal["cosine", "inner_product", "l2"]
 MODES: Final = ("dense", "lexical", "hybrid")
+_MOST: Final = 2**62  # no store has more items, and a database's integer has no more bits
+_MOST_MINUTES: Final = 1e9
+_MINUTES: Final = "a positive number of minutes, at most 1e9, or None"
+_TTL_KEYS: Final = {
+    "default_ttl": _MINUTES,
+    "sweep_interval_minutes": _MINUTES,
+    "refresh_on_read": "True or False",
+    "omit_expired": "True or False",
+}
 
 
 class StoreIndexConfig(IndexConfig, total=False):
@@ -137,20 +148,47 @@ def _check_put(op: PutOp) -> PutOp:
             msg = f"value must be a mapping with string keys, not {type(op.value).__name__}."
             raise TypeError(msg)
         check_json(op.value)
-    if op.ttl is not None and not _is_positive(op.ttl):
-        msg = f"ttl must be a positive number of minutes or None, not {op.ttl!r}."
+    if op.ttl is not None and not is_minutes(op.ttl):
+        msg = f"ttl must be {_MINUTES}, not {op.ttl!r}."
         raise ValueError(msg)
     return op._replace(namespace=tuple(op.namespace), key=check_key(op.key))
 
 
-def _is_positive(ttl: object) -> bool:
-    return isinstance(ttl, int | float) and not isinstance(ttl, bool) and 0 < ttl < float("inf")
+def is_minutes(number: object) -> bool:
+    """Say whether a number of minutes is one that can pass before year 9999."""
+    return (
+        isinstance(number, int | float)
+        and not isinstance(number, bool)
+        and 0 < number <= _MOST_MINUTES
+    )
+
+
+def check_ttl_config(ttl: TTLConfig | None) -> TTLConfig | None:
+    """Return LangGraph's configuration of expiry; a misspelled key would be without effect.
+
+    Raises:
+        ConfigurationError: If it is no mapping, or a key or a value in it cannot be used.
+    """
+    given: Any = ttl
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or not given.keys() <= _TTL_KEYS.keys():
+        msg = f"ttl must be a dictionary with keys of {sorted(_TTL_KEYS)}, not {given!r}."
+        raise ConfigurationError(msg)
+    for name, value in given.items():
+        fits = value is None or is_minutes(value)
+        if not (fits if _TTL_KEYS[name] == _MINUTES else isinstance(value, bool)):
+            msg = f"ttl[{name!r}] must be {_TTL_KEYS[name]}, not {value!r}."
+            raise ConfigurationError(msg)
+    return ttl
 
 
 def _check_search(op: StoreSearchOp) -> StoreSearchOp:
     check_labels(op.namespace_prefix)
     _check_count("limit", op.limit)
     _check_count("offset", op.offset)
+    if max(op.limit, op.offset) > _MOST:
+        op = replace(op, limit=min(op.limit, _MOST), offset=min(op.offset, _MOST))
     if op.mode is not None and op.mode not in MODES:
         msg = f"mode must be one of {', '.join(MODES)}, not {op.mode!r}."
         raise ValueError(msg)
@@ -168,6 +206,7 @@ def _check_list(op: ListNamespacesOp) -> ListNamespacesOp:
             raise ValueError(msg)
     _check_count("limit", op.limit)
     _check_count("offset", op.offset)
+    op = op._replace(limit=min(op.limit, _MOST), offset=min(op.offset, _MOST))
     if op.max_depth is not None:
         _check_count("max_depth", op.max_depth, least=1)
     return op

@@ -13,6 +13,7 @@ from langchain_agentmem.stores._namespaces import (
     encode,
     scope_condition,
 )
+from langchain_agentmem.stores._ops import is_minutes
 from langchain_agentmem.stores._statistics import StoreStatistics, statistics
 
 if TYPE_CHECKING:
@@ -212,7 +213,13 @@ class Upkeep(Closing):
 
         Returns:
             A future that is done when the thread has ended; cancelling it stops the thread.
+
+        Raises:
+            ValueError: If the interval is not positive.
         """
+        if sweep_interval_minutes is not None and not is_minutes(sweep_interval_minutes):
+            msg = f"sweep_interval_minutes must be positive, not {sweep_interval_minutes!r}."
+            raise ValueError(msg)
         config: Any = self.ttl_config or {}
         configured = config.get("sweep_interval_minutes")
         minutes = sweep_interval_minutes or configured or _DEFAULT_SWEEP_MINUTES

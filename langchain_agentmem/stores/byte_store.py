@@ -7,10 +7,16 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Final
 
 from langchain_core.stores import BaseStore as CoreStore
-from langgraph.store.base import BaseStore, GetOp, PutOp, SearchOp
+from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchOp
 
-from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.stores._calls import Call, Work, adrive, drive, require_store
+from langchain_agentmem.stores._calls import (
+    Call,
+    Work,
+    adrive,
+    as_namespace,
+    drive,
+    require_store,
+)
 
 _FIELD: Final = "data"
 _PAGE: Final = 1000
@@ -43,13 +49,14 @@ class LangGraphByteStore(CoreStore[str, bytes]):
 
     def __init__(self, store: BaseStore, namespace: Sequence[str]) -> None:
         self.store = require_store(store)
-        self.namespace = tuple(namespace)
-        if not self.namespace:
-            msg = "LangGraphByteStore needs a namespace of at least one label."
-            raise ConfigurationError(msg)
+        self.namespace = as_namespace(namespace, "LangGraphByteStore")
 
     def mget(self, keys: Sequence[str]) -> list[bytes | None]:
-        """Return the value of each key, None where there is none, in the order of the keys."""
+        """Return the value of each key, None where there is none, in the order of the keys.
+
+        Raises:
+            ValueError: If an item of this namespace was not written by a byte store.
+        """
         return drive(self._mget(keys))
 
     async def amget(self, keys: Sequence[str]) -> list[bytes | None]:
@@ -57,7 +64,11 @@ class LangGraphByteStore(CoreStore[str, bytes]):
         return await adrive(self._mget(keys))
 
     def mset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
-        """Write values as one batch; an existing key is overwritten."""
+        """Write values as one batch; an existing key is overwritten.
+
+        Raises:
+            TypeError: If a key is no string or a value no bytes; nothing was written.
+        """
         drive(self._mset(key_value_pairs))
 
     async def amset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
@@ -88,12 +99,14 @@ class LangGraphByteStore(CoreStore[str, bytes]):
         unique = list(dict.fromkeys(keys))
         found = yield self._batch([GetOp(self.namespace, key) for key in unique])
         values = dict(zip(unique, found, strict=True))
-        return [
-            None if values[key] is None else base64.b64decode(values[key].value[_FIELD])
-            for key in keys
-        ]
+        return [None if values[key] is None else _decoded(values[key]) for key in keys]
 
     def _mset(self, pairs: Sequence[tuple[str, bytes]]) -> Work[None]:
+        for key, value in pairs:
+            if not isinstance(key, str) or not isinstance(value, bytes | bytearray | memoryview):
+                kinds = f"{type(key).__name__} and {type(value).__name__}"
+                msg = f"A byte store keeps bytes under strings, not {kinds} (key {key!r})."
+                raise TypeError(msg)
         encoded = {key: base64.b64encode(value).decode() for key, value in pairs}
         yield self._batch(
             [
@@ -116,3 +129,14 @@ class LangGraphByteStore(CoreStore[str, bytes]):
             if len(page) < _PAGE:
                 return list(keys)
             offset += _PAGE
+
+
+def _decoded(item: Item) -> bytes:
+    data = item.value.get(_FIELD)
+    if not isinstance(data, str):
+        msg = (
+            f"The item {item.key!r} in {item.namespace!r} holds no bytes, so that something else "
+            "wrote it; give the byte store a namespace of its own."
+        )
+        raise ValueError(msg)  # noqa: TRY004 - the value in the store is wrong, not the argument
+    return base64.b64decode(data)

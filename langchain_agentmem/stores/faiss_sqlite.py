@@ -11,7 +11,7 @@ from langgraph.store.base import BaseStore
 
 from langchain_agentmem.errors import ConfigurationError, IndexMismatchError, StorageError
 from langchain_agentmem.stores import _indexing
-from langchain_agentmem.stores._ops import StoreSearchOp
+from langchain_agentmem.stores._ops import StoreSearchOp, check_ttl_config
 from langchain_agentmem.stores._schema import Database, check_path
 from langchain_agentmem.stores._searching import Searching
 from langchain_agentmem.stores._sweeper import Sweeper
@@ -95,7 +95,7 @@ class FaissSqliteStore(Searching, Upkeep, BaseStore):
         if faiss_threads < 1 or busy_timeout_s < 0 or memory_budget_mb < 0:
             msg = "faiss_threads must be at least 1, busy_timeout_s and memory_budget_mb 0 or more."
             raise ConfigurationError(msg)
-        self.ttl_config = ttl
+        self.ttl_config = check_ttl_config(ttl)
         self.index_config = index
         self._settings = _indexing.resolve_index(index)
         self._clock = clock

@@ -49,7 +49,13 @@ def open_store(
             store.put(("users", "ada"), "1", {"text": "plays the cello"})
         ```
     """
+    if not isinstance(url, str):
+        msg = f"A store's URL is a string such as 'sqlite:///file.sqlite', not {url!r}."
+        raise ConfigurationError(msg)
     path = file_of(url)
+    if path is not None and "?" in path:
+        msg = f"{url!r} has options after '?'; give them to open_store as arguments instead."
+        raise ConfigurationError(msg)
     if path is not None:
         return FaissSqliteStore(path, index=index, ttl=ttl, **options)
     if url.startswith(_POSTGRES):

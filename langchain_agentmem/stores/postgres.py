@@ -13,7 +13,7 @@ from typing import Any, cast
 from langgraph.store.base import GetOp, ListNamespacesOp, PutOp, Result, TTLConfig
 from langgraph.store.postgres import PostgresStore
 from langgraph.store.postgres.base import PostgresIndexConfig
-from psycopg import Connection, Error
+from psycopg import Connection, Error, OperationalError
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 from psycopg.types.json import set_json_loads
@@ -25,7 +25,7 @@ from langchain_agentmem.stores import _postgres_writes as writes
 from langchain_agentmem.stores._indexing import embed, resolve_index
 from langchain_agentmem.stores._lifecycle import Closing
 from langchain_agentmem.stores._namespaces import check_deletable
-from langchain_agentmem.stores._ops import StoreOp, StoreSearchOp
+from langchain_agentmem.stores._ops import StoreOp, StoreSearchOp, check_ttl_config
 from langchain_agentmem.stores._postgres_json import read
 from langchain_agentmem.stores._postgres_reads import Key, Reader, Row, text
 from langchain_agentmem.stores._searching import Searching
@@ -85,7 +85,7 @@ class PooledPostgresStore(Searching, Closing, PostgresStore):
         self._clock = clock
         self._opening = threading.Lock()
         self._is_ready = False
-        super().__init__(self._pool, index=index, ttl=ttl)
+        super().__init__(self._pool, index=index, ttl=check_ttl_config(ttl))
 
     def setup(self) -> None:
         """Connect and create the tables; done by the first use too, and harmless twice.
@@ -134,10 +134,19 @@ class PooledPostgresStore(Searching, Closing, PostgresStore):
 
     @contextmanager
     def connection(self) -> Iterator[Connection[Row]]:
-        """Give a connection of the pool, whose rows are dicts, as one transaction."""
+        """Give a connection of the pool, whose rows are dicts, as one transaction.
+
+        Raises:
+            StorageError: The store is closed, or the server has gone or cannot do it now.
+        """
         self.setup()
-        with self._pool.connection() as connection, connection.transaction():
-            yield connection
+        try:
+            with self._pool.connection() as connection, connection.transaction():
+                yield connection
+        except OperationalError as error:
+            said = " ".join(str(error).split())
+            msg = f"PostgreSQL cannot do this now ({said}); what was being written is not."
+            raise StorageError(msg) from error
 
     def delete_namespace(self, prefix: tuple[str, ...]) -> int:
         """Erase a namespace with everything below it, and return how many items there were.

@@ -12,7 +12,14 @@ from langchain_core.vectorstores import VectorStore
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem, SearchOp
 
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.stores._calls import Call, Work, adrive, drive, require_store
+from langchain_agentmem.stores._calls import (
+    Call,
+    Work,
+    adrive,
+    as_namespace,
+    drive,
+    require_store,
+)
 
 _TEXT: Final = "page_content"
 _MIN_PAGE: Final = 20
@@ -48,11 +55,8 @@ class LangGraphVectorStore(VectorStore):
         self, store: BaseStore, namespace: Sequence[str], embedding: Embeddings | None = None
     ) -> None:
         self.store = require_store(store)
-        self.namespace = tuple(namespace)
+        self.namespace = as_namespace(namespace, "LangGraphVectorStore")
         self._embedding = embedding or getattr(store, "embeddings", None)
-        if not self.namespace:
-            msg = "LangGraphVectorStore needs a namespace of at least one label."
-            raise ConfigurationError(msg)
 
     @property
     def embeddings(self) -> Embeddings | None:
@@ -161,6 +165,9 @@ class LangGraphVectorStore(VectorStore):
             query: The text to search for.
             k: How many documents to return at most.
             filter: The store's filter, on metadata fields.
+
+        Raises:
+            ConfigurationError: If the store has no index.
         """
         return [document for document, _ in drive(self._search(query, k, filter))]
 
@@ -291,6 +298,12 @@ class LangGraphVectorStore(VectorStore):
             if len(page) < size:
                 break
             offset += size
+        if not found and query and _has_no_index(self.store):
+            msg = (
+                f"{type(self.store).__name__} has no index, so that no text is found; give it one, "
+                "as FaissSqliteStore(path) has."
+            )
+            raise ConfigurationError(msg)
         return [(_document(item), item.score or 0.0) for item in list(found.values())[:k]]
 
     def _diverse(
@@ -316,6 +329,11 @@ class LangGraphVectorStore(VectorStore):
 
         chosen = maximal_marginal_relevance(np.array(target), vectors, lambda_mult, k)
         return [documents[position] for position in chosen]
+
+
+def _has_no_index(store: BaseStore) -> bool:
+    """Say whether a store tells that it has no index; one that does not tell may have."""
+    return getattr(store, "index_config", store) is None
 
 
 def _parts(documents: Sequence[Document]) -> tuple[list[str], list[dict[str, Any]]]:

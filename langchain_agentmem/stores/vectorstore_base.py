@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import math
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,16 +25,21 @@ from langgraph.store.base import (
 )
 
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.stores._calls import Call, Work, adrive, drive
+from langchain_agentmem.stores._calls import Call, Turns, Work, adrive, drive
 from langchain_agentmem.stores._filters import compile_filter
 from langchain_agentmem.stores._indexing import check_fields
+from langchain_agentmem.stores._lifecycle import Closing
 from langchain_agentmem.stores._ops import StoreOp, StoreSearchOp, check_op
 from langchain_agentmem.stores.faiss_sqlite import FaissSqliteStore
 
 _LEDGER: Final = ("_agentmem", "vectors")
 _ID_SPACE: Final = uuid.UUID("5f1c1d0e-61a5-4c52-9d3a-6a3b7f3e8a10")
 _FIRST_PAGE: Final = 50
+_LARGEST_FIRST_PAGE: Final = 1000
 _GROWTH: Final = 4
+_ITEMS_AT_ONCE: Final = 500
+
+logger = logging.getLogger(__name__)
 
 Place = tuple[tuple[str, ...], str]
 
@@ -43,14 +50,16 @@ class _Vectors:
 
     Attributes:
         documents: The texts to embed, by their id in the vector store.
+        paths: Where in the value the texts are, if not where the store's `fields` say.
         former: The ids the item had.
     """
 
     documents: dict[str, Document]
+    paths: list[str] | None = None
     former: list[str] = field(default_factory=list)
 
 
-class VectorStoreBaseStore(BaseStore):
+class VectorStoreBaseStore(Closing, BaseStore):
     """A LangGraph `BaseStore` that ranks with any LangChain `VectorStore`.
 
     Items live in a small embedded catalog, which is the truth: it answers reads, filters and
@@ -60,7 +69,8 @@ class VectorStoreBaseStore(BaseStore):
     scope and filter, so that a filter never returns fewer than exist; hits the catalog does not
     know any more are ignored. Time to live is not supported.
 
-    Two stores may share a vector store only if they share the catalog file too.
+    Two stores may share a vector store only if they share the catalog file too. Where a vector
+    store was lost, or does not outlive the process, `reindex` fills one from the catalog.
 
     Args:
         vectorstore: The vector store; it must be able to delete by id.
@@ -68,6 +78,9 @@ class VectorStoreBaseStore(BaseStore):
         fields: Paths of what is embedded; none at all for a store without search by query.
         scores: `"similarity"` if a higher score of the vector store is better, `"distance"` if a
             lower one is; distances are negated.
+        parallel: Whether the vector store may be used by several threads or tasks at once, as the
+            client of a server can. One that keeps its index in this process may be spoiled by
+            that, as community FAISS is, so that they take turns unless this is True.
 
     Raises:
         ConfigurationError: If an argument cannot be used.
@@ -94,6 +107,7 @@ class VectorStoreBaseStore(BaseStore):
         catalog: str | Path | FaissSqliteStore = ":memory:",
         fields: Sequence[str] = ("$",),
         scores: Literal["similarity", "distance"] = "similarity",
+        parallel: bool = False,
     ) -> None:
         if not isinstance(vectorstore, VectorStore):
             msg = f"A LangChain VectorStore is needed, not {type(vectorstore).__name__}."
@@ -108,6 +122,7 @@ class VectorStoreBaseStore(BaseStore):
         self.vectorstore = vectorstore
         self._fields = check_fields(list(fields))
         self._sign = 1.0 if scores == "similarity" else -1.0
+        self._turns = None if parallel else Turns()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Run ops as one whole: its reads see the state before, then its puts apply.
@@ -116,19 +131,34 @@ class VectorStoreBaseStore(BaseStore):
             ValueError: If an op is not acceptable; nothing was written.
             TypeError: If a value holds something JSON does not know; nothing was written.
         """
-        return drive(self._run(list(ops)))
+        given = list(ops)
+        turns = self._turns if _uses_vectors(given) else None
+        return (turns.drive if turns else drive)(self._run(given))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Do what `batch` does without blocking the loop."""
-        return await adrive(self._run(list(ops)))
+        given = list(ops)
+        turns = self._turns if _uses_vectors(given) else None
+        return await (turns.adrive if turns else adrive)(self._run(given))
+
+    def reindex(self) -> int:
+        """Embed what the vector store has lost of the catalog, and return how many texts.
+
+        Where the vector store cannot say what it holds (`get_by_ids`), it must be empty.
+        """
+        return (self._turns.drive if self._turns else drive)(self._reindex())
+
+    async def areindex(self) -> int:
+        """Do what `reindex` does without blocking the loop."""
+        return await (self._turns.adrive if self._turns else adrive)(self._reindex())
+
+    def setup(self) -> None:
+        """Open the catalog; done by the first use too, and harmless twice."""
+        self.catalog.setup()
 
     def close(self) -> None:
         """Close the catalog; harmless twice."""
         self.catalog.close()
-
-    async def aclose(self) -> None:
-        """Do what `close` does without blocking the loop."""
-        await self.catalog.aclose()
 
     def _run(self, ops: list[Op]) -> Work[list[Result]]:
         checked = [check_op(op) for op in ops]
@@ -159,7 +189,8 @@ class VectorStoreBaseStore(BaseStore):
         for op in ops:
             if isinstance(op, PutOp):
                 documents = dict(self._documents(op))
-                puts[op.namespace, op.key] = _Vectors(documents)
+                paths = list(op.index) if documents and op.index else None
+                puts[op.namespace, op.key] = _Vectors(documents, paths)
         if not puts:
             return puts
         found = yield Call(self.catalog, "batch", ([_ledger_get(place) for place in puts],))
@@ -213,15 +244,71 @@ class VectorStoreBaseStore(BaseStore):
     def _rank(self, op: StoreSearchOp, test: Any) -> Work[list[SearchItem]]:  # noqa: ANN401
         """Fetch growing pages of hits until enough items match or the hits are exhausted."""
         wanted = op.limit + op.offset
-        size = max(_FIRST_PAGE, wanted)
+        size = min(max(_FIRST_PAGE, wanted), _LARGEST_FIRST_PAGE)
         while True:
-            hits = yield Call(
-                self.vectorstore, "similarity_search_with_score", (op.query,), {"k": size}
-            )
+            hits = yield from self._hits(op, size)
             found = yield from self._match(op, test, hits)
             if len(found) >= wanted or len(hits) < size:
                 return found[op.offset : wanted]
             size *= _GROWTH
+
+    def _hits(self, op: StoreSearchOp, size: int) -> Work[list[tuple[Document, float]]]:
+        """Ask the vector store, which finds nothing where no text has a direction."""
+        search = "similarity_search_with_score"
+        try:
+            hits = yield Call(self.vectorstore, search, (op.query,), {"k": size})
+        except ValueError as err:
+            # langchain-core's own raises this where the vector of the query, or of every text, is
+            # zero, as that of a text in a script which the bundled model does not know.
+            if "NaN" not in str(err):
+                raise
+            return []
+        if not hits:
+            yield from self._warn_if_lost(tuple(op.namespace_prefix))
+        return list(hits)
+
+    def _warn_if_lost(self, prefix: tuple[str, ...]) -> Work[None]:
+        """Say so if the vector store is empty although the catalog knows of vectors."""
+        op = StoreSearchOp((*_LEDGER, *prefix), limit=1)
+        (entries,) = yield Call(self.catalog, "batch", ([op],))
+        if entries:
+            logger.warning(
+                "The vector store is empty, but its catalog has indexed items below %s; "
+                "call reindex() to embed them again.",
+                prefix,
+            )
+
+    def _reindex(self) -> Work[int]:
+        count = offset = 0
+        while True:
+            page = StoreSearchOp((), limit=_ITEMS_AT_ONCE, offset=offset)
+            (items,) = yield Call(self.catalog, "batch", ([page],))
+            if not items:
+                return count
+            count += yield from self._embed_missing(items)
+            offset += len(items)
+
+    def _embed_missing(self, items: Sequence[SearchItem]) -> Work[int]:
+        """Add the documents of indexed items that the vector store does not hold."""
+        places = [(tuple(item.namespace), item.key) for item in items]
+        entries = yield Call(self.catalog, "batch", ([_ledger_get(place) for place in places],))
+        puts: dict[Place, _Vectors] = {}
+        for place, item, entry in zip(places, items, entries, strict=True):
+            if entry is not None:
+                paths = entry.value.get("paths")
+                documents = dict(self._documents(PutOp(*place, item.value, paths)))
+                puts[place] = _Vectors(documents, paths)
+        wanted = [identity for vectors in puts.values() for identity in vectors.documents]
+        try:
+            found = yield Call(self.vectorstore, "get_by_ids", (wanted,))
+        except NotImplementedError:
+            found = []
+        held = {str(document.id) for document in found}
+        for vectors in puts.values():
+            vectors.former = [identity for identity in vectors.documents if identity in held]
+        yield from self._add(puts)
+        yield from self._commit([], puts)
+        return len(wanted) - len(held)
 
     def _match(
         self,
@@ -235,7 +322,7 @@ class VectorStoreBaseStore(BaseStore):
         ids: dict[Place, set[str]] = {}
         for document, score in hits:
             place = _place(document)
-            if place[0][: len(prefix)] == prefix:
+            if place[0][: len(prefix)] == prefix and not math.isnan(score):
                 scores[place] = max(self._sign * float(score), scores.get(place, -float("inf")))
                 ids.setdefault(place, set()).add(str(document.id))
         reads = [read for place in scores for read in (GetOp(*place), _ledger_get(place))]
@@ -253,8 +340,16 @@ def _ledger_get(place: Place) -> GetOp:
 
 
 def _ledger_put(place: Place, vectors: _Vectors) -> PutOp:
-    ids = {"ids": list(vectors.documents)} if vectors.documents else None
-    return PutOp((*_LEDGER, *place[0]), place[1], ids)
+    if not vectors.documents:
+        return PutOp((*_LEDGER, *place[0]), place[1], None)
+    entry: dict[str, Any] = {"ids": list(vectors.documents)}
+    if vectors.paths is not None:
+        entry["paths"] = vectors.paths
+    return PutOp((*_LEDGER, *place[0]), place[1], entry)
+
+
+def _uses_vectors(ops: Sequence[Op]) -> bool:
+    return any(isinstance(op, PutOp) or getattr(op, "query", None) for op in ops)
 
 
 def _place(document: Document) -> Place:

@@ -17,7 +17,7 @@ from langchain_tests.integration_tests import (
 )
 from langgraph.store.base import PutOp
 
-from langchain_agentmem.errors import ConflictError
+from langchain_agentmem.errors import ConflictError, StorageError
 from langchain_agentmem.stores import (
     FaissSqliteStore,
     LangGraphByteStore,
@@ -196,3 +196,16 @@ class TestVectorStore(VectorStoreIntegrationTests):
         index: Any = {"dims": dims, "embed": embedding, "fields": ["none"]}
         with open_store(schema_uri(tmp_path), index=index) as opened:
             yield LangGraphVectorStore(opened, ("docs",))
+
+
+def test_a_closed_store_and_too_large_numbers_raise_no_error_of_the_driver(
+    store: PooledPostgresStore,
+) -> None:
+    """What a caller sees is the store's own error, as with a file."""
+    store.put(("a",), "k", {"text": "abc"})
+    assert len(store.search(("a",), limit=10**30)) == 1
+    with pytest.raises(ValueError, match="at most 1e9"):
+        store.put(("a",), "k", {"text": "abc"}, ttl=1e300)
+    store.close()
+    with pytest.raises(StorageError, match="already closed"):
+        store.get(("a",), "k")

@@ -44,6 +44,44 @@ def test_vector_store_in_place_of_a_store_names_the_adapter(adapter: Any) -> Non
         adapter(InMemoryVectorStore(CharacterEmbeddings()), ("x",))
 
 
+@pytest.mark.parametrize("adapter", [LangGraphByteStore, LangGraphVectorStore])
+@pytest.mark.parametrize("namespace", ["docs", (), None])
+def test_a_namespace_is_no_string_of_letters(adapter: Any, namespace: Any) -> None:  # noqa: ANN401
+    """`"docs"` would be the namespace `("d", "o", "c", "s")`."""
+    with pytest.raises(ConfigurationError, match="at least one label"):
+        adapter(InMemoryStore(), namespace)
+
+
+def test_byte_store_says_which_item_holds_no_bytes() -> None:
+    """A namespace may be shared by mistake."""
+    store = InMemoryStore()
+    store.put(("cache",), "foreign", {"text": "x"})
+    cache = LangGraphByteStore(store, ("cache",))
+    with pytest.raises(ValueError, match=r"'foreign'.*namespace of its own"):
+        cache.mget(["foreign"])
+
+
+@pytest.mark.parametrize("pair", [(1, b"x"), ("a", "x"), ("a", None)])
+def test_byte_store_refuses_what_it_could_not_give_back(pair: Any) -> None:  # noqa: ANN401
+    """A key that is no string broke every later `yield_keys`."""
+    cache = LangGraphByteStore(InMemoryStore(), ("cache",))
+    with pytest.raises(TypeError, match="keeps bytes under strings"):
+        cache.mset([("good", b"1"), pair])
+    assert list(cache.yield_keys()) == []
+
+
+@pytest.mark.parametrize(
+    "store", [InMemoryStore(), FaissSqliteStore(":memory:", index=None)], ids=["memory", "ours"]
+)
+def test_vector_store_over_a_store_without_an_index_says_so(store: Any) -> None:  # noqa: ANN401
+    """It would find nothing, whatever is in it."""
+    documents = LangGraphVectorStore(store, ("docs",))
+    documents.add_texts(["green tea"])
+    with pytest.raises(ConfigurationError, match="has no index"):
+        documents.similarity_search("tea")
+    assert LangGraphVectorStore(indexed(), ("docs",)).similarity_search("tea") == []
+
+
 def test_byte_store_pages_through_all_keys_of_its_own_namespace() -> None:
     """More keys than a page, and a namespace below that is not its own."""
     store = InMemoryStore()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,6 +13,8 @@ from langchain_agentmem.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from langgraph.store.base import TTLConfig
 
 
 def test_sqlite_url_names_a_file(tmp_path: Path) -> None:
@@ -49,6 +51,68 @@ def test_other_url_is_explained_without_its_password(url: str) -> None:
     with pytest.raises(ConfigurationError, match=r"sqlite:///.*postgresql://") as error:
         open_store(url)
     assert "@host/db'" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [(None, "is a string such as"), ("sqlite:///a.sqlite?mode=ro", "as arguments instead")],
+)
+def test_url_that_would_name_another_file_is_refused(url: Any, words: str) -> None:  # noqa: ANN401 - any wrong value
+    """Options after `?` are no part of a file's name."""
+    with pytest.raises(ConfigurationError, match=words):
+        open_store(url)
+
+
+@pytest.mark.parametrize(
+    ("ttl", "words"),
+    [
+        ({"default_tll": 5}, "default_ttl"),
+        (5, "must be a dictionary"),
+        ({"default_ttl": -1}, "positive number of minutes"),
+        ({"default_ttl": "5"}, "positive number of minutes"),
+        ({"default_ttl": 1e300}, "at most 1e9"),
+        ({"sweep_interval_minutes": 0}, "positive number of minutes"),
+        ({"refresh_on_read": "no"}, "True or False"),
+    ],
+)
+def test_a_ttl_configuration_without_effect_is_refused(ttl: Any, words: str) -> None:  # noqa: ANN401 - any wrong value
+    """A misspelled key would keep for ever what was to expire."""
+    with pytest.raises(ConfigurationError, match=words):
+        open_store("sqlite:///:memory:", index=None, ttl=ttl)
+
+
+def test_every_ttl_configuration_of_langgraph_is_taken() -> None:
+    """None stands for no expiry."""
+    ttl: TTLConfig = {"default_ttl": None, "sweep_interval_minutes": 5, "refresh_on_read": False}
+    open_store("sqlite:///:memory:", index=None, ttl=ttl).close()
+
+
+def test_an_index_of_another_type_is_refused() -> None:
+    """Not with an `AttributeError`."""
+    wrong: Any = 5
+    with pytest.raises(ConfigurationError, match="index must be 'default'"):
+        FaissSqliteStore(":memory:", index=wrong)
+
+
+def test_a_sweeper_without_a_pause_is_refused() -> None:
+    """A negative interval would sweep without end."""
+    with (
+        FaissSqliteStore(":memory:", index=None) as store,
+        pytest.raises(ValueError, match="must be positive"),
+    ):
+        store.start_ttl_sweeper(-1)
+
+
+def test_numbers_beyond_a_database_integer_are_the_largest_there_is() -> None:
+    """Whoever asks for more than there can be gets everything."""
+    with open_store("sqlite:///:memory:") as store:
+        store.put(("a",), "k", {"text": "tea"})
+        for query in (None, "tea"):
+            assert len(store.search(("a",), query=query, limit=10**30)) == 1
+            assert store.search(("a",), query=query, offset=10**30) == []
+        assert store.list_namespaces(limit=10**30) == [("a",)]
+        with pytest.raises(ValueError, match="at most 1e9"):
+            store.put(("a",), "k", {"text": "tea"}, ttl=1e300)
 
 
 def test_postgres_without_its_packages_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
