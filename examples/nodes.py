@@ -11,7 +11,7 @@ memory = RAGMemory()  # the store comes from the graph
 
 def answer(state: MemoryState) -> dict[str, Any]:
     """Answer with what was recalled; call your model here."""
-    return {"messages": [("ai", f"I know this:\n{state['memory_context']}")]}
+    return {"messages": [("ai", state["memory_context"] or "I know nothing about you yet.")]}
 
 
 builder = StateGraph(MemoryState)
@@ -26,4 +26,4 @@ graph: Any = builder.compile(store=FaissSqliteStore(":memory:"))
 ann = {"configurable": {"user_id": "ann"}}
 for said in ("I moved to Oslo in May.", "Where do I live?"):
     state = graph.invoke({"messages": [("user", said)]}, ann)
-    print(state["messages"][-1].content)
+    print(f"> {said}\n{state['messages'][-1].content}")

@@ -33,6 +33,7 @@ _LISTS: Final = ("results", "memories", "items")
 _TEXTS: Final = ("memory", "data", "text")
 _OWNERS: Final = ("user_id", "agent_id", "run_id")
 _OWN: Final = "_mem0"
+_CAUSE: Final = Cause(surface="import")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +210,3 @@ def import_steps(
         after = replace(item, version=old.version + 1) if changed else None
         operations.append(replace(op, after=after, reason=None if changed else "already there"))
     return (yield from journal.apply(operations))
-
-
-_CAUSE: Final = Cause(surface="import")

@@ -40,6 +40,11 @@ def render_line(memory: StoredMemory, text: str | None = None) -> str:
     return f"- [{as_label(label)}] {said}" if label else f"- {said}"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun: `1 turn`, `2 turns`, `2 memories`."""
+    return f"{number:,} {one}" if number == 1 else f"{number:,} {many or one + 's'}"
+
+
 def as_label(text: str) -> str:
     """Return a speaker's label that stays on one line and cannot end its bracket."""
     return " ".join(as_data(text).split()).replace("[", "(").replace("]", ")")

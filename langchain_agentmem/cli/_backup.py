@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_agentmem.cli._memory import path_of
 from langchain_agentmem.cli._output import visible
+from langchain_agentmem.rendering import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -40,5 +41,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if out.as_json:
         out.json(path=str(target), bytes=size, items=items)
     else:
-        out.say(f"{visible(str(target))}: {items} items, {size / 1e6:.1f} MB", style="bold")
+        out.say(
+            f"{visible(str(target))}: {counted(items, 'item')}, {size / 1e6:.1f} MB", style="bold"
+        )
     return 0

@@ -16,6 +16,7 @@ from langchain_agentmem.cli._damage import DAMAGE, RESCUE, unreadable
 from langchain_agentmem.cli._memory import path_of, store_of
 from langchain_agentmem.cli._output import discreet, visible
 from langchain_agentmem.errors import AgentMemoryError, IndexMismatchError
+from langchain_agentmem.rendering import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -81,7 +82,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         out.json(ok=sound, reindexed=repaired, checks=checks)
         return 0 if sound else 1
     if repaired is not None:
-        out.say(f"Rebuilt vectors and words of {repaired} items.", style="bold")
+        out.say(f"Rebuilt vectors and words of {counted(repaired, 'item')}.", style="bold")
     table = Table(box=None, show_header=False)
     for finding in findings:
         mark = Text("ok", "green") if finding.ok else Text("WRONG", "bold red")

@@ -19,6 +19,7 @@ from langchain_agentmem.cli._memory import (
 from langchain_agentmem.cli._output import heading, visible
 from langchain_agentmem.errors import ConfigurationError, StorageError
 from langchain_agentmem.items import MemoryItem, StoredMemory
+from langchain_agentmem.rendering import counted
 from langchain_agentmem.scopes import ROOT, closed
 from langchain_agentmem.scopes import journal as journal_of
 from langchain_agentmem.steps import journal
@@ -41,6 +42,7 @@ OUTSIDE: Final = (
 )
 _SHOWN = 5
 _UNREADABLE: Final = "unreadable"
+_NOUN: Final = ("memory", "memories")
 
 
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN401 - argparse's private type
@@ -165,7 +167,7 @@ def _confirmed(out: Output, found: list[StoredMemory], user: str) -> bool:
         out.memory(each, heading(each, source_of(each)))
     if len(found) > _SHOWN:
         out.say(f"... and {len(found) - _SHOWN} more", style="dim")
-    question = f"Erase {_counted(len(found))} of {visible(user)} for good? [y/N] "
+    question = f"Erase {counted(len(found), *_NOUN)} of {visible(user)} for good? [y/N] "
     return out.console.input(question, markup=False).strip().lower() in ("y", "yes")
 
 
@@ -228,17 +230,14 @@ def _receipt(
         return
     if not (erased or records):
         return
-    out.say(f"Erased {_counted(counts.total())} of {visible(user)} for good:", style="bold")
+    out.say(f"Erased {counted(counts.total(), *_NOUN)} of {visible(user)} for good:", style="bold")
     for name, count in counts.items():
         out.say(f"  {count} in {visible(' / '.join(name))}")
     if unread:
         out.say(f"  {unread} of them had expired or could not be read")
-    out.say(f"  {records} records about them: history with earlier versions, sessions, queues")
+    about = counted(records, "record")
+    out.say(f"  {about} about them: history with earlier versions, sessions, queues")
     out.say("  with their vectors and words")
     if rewritten:
         out.say("  the file was rewritten, so that no trace is left in it")
     out.say(f"Not covered: {', '.join(OUTSIDE)}.", style="dim")
-
-
-def _counted(number: int) -> str:
-    return f"{number} memor{'y' if number == 1 else 'ies'}"

@@ -16,6 +16,7 @@ from langchain_agentmem.cli._bench_options import count
 from langchain_agentmem.cli._memory import of_user, opened, owner
 from langchain_agentmem.cli._output import visible
 from langchain_agentmem.errors import ConfigurationError, StorageError
+from langchain_agentmem.rendering import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -258,6 +259,5 @@ def _report(out: Output, tally: Tally, files: list[ConversationFile]) -> None:
     parts = ["queued for 'agentmem consolidate'"] if tally.queued else parts
     parts += [f"{silent} without words left out"] if silent else []
     parts += [f"{len(invalid)} unreadable left out"] if invalid else []
-    number = "1 user" if len(tally.users) == 1 else f"{len(tally.users)} users"
-    of = f" of {number} ({visible(people)})" if tally.users else ""
-    out.say(f"{tally.turns} turns{of}: {', '.join(parts)}.", style="bold")
+    of = f" of {counted(len(tally.users), 'user')} ({visible(people)})" if tally.users else ""
+    out.say(f"{counted(tally.turns, 'turn')}{of}: {', '.join(parts)}.", style="bold")

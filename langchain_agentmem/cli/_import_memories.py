@@ -11,6 +11,7 @@ from langchain_agentmem.cli._memory import of_user, opened, owner
 from langchain_agentmem.cli._output import visible
 from langchain_agentmem.errors import ConversationFormatError
 from langchain_agentmem.migration import ForeignMemory, import_steps, read_memories
+from langchain_agentmem.rendering import counted
 from langchain_agentmem.steps.drivers import run as carry_out
 from langchain_agentmem.steps.effects import Steps
 
@@ -75,4 +76,4 @@ def _report(out: Output, counts: Counter[str], users: list[str], invalid: list[s
     parts += [f"{counts['UPDATE']} changed"] if counts["UPDATE"] else []
     parts += [f"{len(invalid)} unreadable left out"] if invalid else []
     of = f" of {visible(people)}" if users else ""
-    out.say(f"{total} memories{of}: {', '.join(parts)}.", style="bold")
+    out.say(f"{counted(total, 'memory', 'memories')}{of}: {', '.join(parts)}.", style="bold")

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from langchain_agentmem.cli._output import visible
 from langchain_agentmem.items import to_timestamp
+from langchain_agentmem.rendering import counted
 from langchain_agentmem.scopes import unescape_label
 from langchain_agentmem.steps.environment import utc_now
 
@@ -65,8 +66,8 @@ def _result(record: Record) -> str:
     if record.state == "running" and record.lease_until is not None:
         return _work(record, record.lease_until)
     if record.report is None:
-        tries = f", tried {record.attempts} times" if record.attempts else ""
-        return f"{len(record.messages)} messages{tries}: {record.error or 'waiting'}"
+        tries = f", tried {counted(record.attempts, 'time')}" if record.attempts else ""
+        return f"{counted(len(record.messages), 'message')}{tries}: {record.error or 'waiting'}"
     told = [f"{record.report[name]} {name}" for name in _DONE if record.report.get(name)]
     if rejected := [str(each["reason"]) for each in record.report.get("rejected", [])]:
         told.append(f"{len(rejected)} rejected ({rejected[0]})")
@@ -75,7 +76,8 @@ def _result(record: Record) -> str:
 
 def _work(record: Record, until: datetime) -> str:
     """Tell of a record that is worked on, and whether its worker is alive as far as is known."""
-    begun = f"{len(record.messages)} messages, tried {record.attempts} times"
+    said = counted(len(record.messages), "message")
+    begun = f"{said}, tried {counted(record.attempts, 'time')}"
     at = f"{until:%Y-%m-%d %H:%M:%S} UTC"
     if until > utc_now():
         return f"{begun}: being worked on; begun again if there is no sign of life until {at}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_agentmem.consolidation.records import Record
 from langchain_agentmem.errors import MemoryNotFoundError
+from langchain_agentmem.rendering import counted
 from langchain_agentmem.scopes import reserved
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Get, Steps
@@ -91,7 +92,8 @@ class Ticket:
 
 def _too_late(record: Record, timeout: float | None) -> TimeoutError:
     """Return the error of a wait that took too long, with what is known of the record."""
-    tried = f" after {record.attempts} attempts ({record.error})" if record.error else ""
+    tries = counted(record.attempts, "attempt")
+    tried = f" after {tries} ({record.error})" if record.error else ""
     return TimeoutError(
         f"Record {record.id!r} was not done within {timeout} s; it stays {record.state}{tried}. "
         "Is a worker running? LocalConsolidator(queue, graph).start() or run_due() works it off."

@@ -82,7 +82,7 @@ async def test_a_ticket_tells_of_a_failure_instead_of_waiting_for_ever(
 ) -> None:
     """Without a worker both waits end at the documented time, and name the last error."""
     ticket = _run_in_vain(retry_seconds=60)
-    with pytest.raises(TimeoutError, match=r"after 1 attempts .*ModelCallError"):
+    with pytest.raises(TimeoutError, match=r"after 1 attempt .*ModelCallError"):
         ticket.result(timeout=0)
     monkeypatch.setattr(tickets, "WAIT_SECONDS", 0.0)
     with pytest.raises(TimeoutError, match="Is a worker running"):
