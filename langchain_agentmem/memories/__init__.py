@@ -14,6 +14,7 @@ from langchain_agentmem.memories.state import ConsolidationReport, MemoryState, 
 from langchain_agentmem.memories.summary import SummaryBufferMemory, SummaryMemory
 from langchain_agentmem.memories.working import WorkingMemory
 from langchain_agentmem.steps.core_memory import CoreBlock
+from langchain_agentmem.steps.grouping import Grouping, by_calendar
 
 __all__ = [
     "EVERYTHING",
@@ -21,6 +22,7 @@ __all__ = [
     "BufferMemory",
     "ConsolidationReport",
     "CoreBlock",
+    "Grouping",
     "HierarchicalSummaryMemory",
     "LangMem",
     "LangMemExtractor",
@@ -37,4 +39,5 @@ __all__ = [
     "TokenBufferMemory",
     "WindowMemory",
     "WorkingMemory",
+    "by_calendar",
 ]

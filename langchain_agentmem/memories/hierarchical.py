@@ -2,7 +2,8 @@
 
 The tree is that of RAPTOR (arXiv 2401.18059) with groups of neighbors instead of clusters: leaves
 are the conversation word for word, each node above summarizes a group of the level below. Adding
-a leaf makes only the last node of each level anew.
+a leaf makes only the last node of each level anew. With `grouping=by_calendar()` the groups are
+sessions, days and one profile of all days; any other grouping can be given, too.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from langchain_agentmem.steps.folding import (
     check_budget,
     summary_message,
 )
+from langchain_agentmem.steps.grouping import Grouping
 from langchain_agentmem.steps.recall import Moment, moment_of
 from langchain_agentmem.steps.tree import Leaf, Node, Tree
 from langchain_agentmem.transcripts import spans_within, transcript
@@ -87,6 +89,13 @@ class HierarchicalSummaryMemory(SummarizingMemory):
     of its own ancestors. Forgetting a leaf erases its messages and every summary above it, which
     are then made anew from what is left.
 
+    Args:
+        grouping: Which turns are summarized together, e.g. `by_calendar()`: turns to sessions,
+            sessions to days, days to one profile. Without it, `fan_in` neighbors of each level.
+            It is the same for as long as a conversation lasts. A group's summary is made anew
+            from all of its children, in as many calls as `summarizer_budget` needs for them.
+        **kwargs: See `ShortTermMemory`.
+
     Example:
         ```python
         memory = HierarchicalSummaryMemory(model="openai:gpt-5-mini", store=store, fan_in=5)
@@ -97,6 +106,15 @@ class HierarchicalSummaryMemory(SummarizingMemory):
 
     graph_name: ClassVar[str | None] = "hierarchical_summary"
     Parameters: ClassVar[type[Any]] = HierarchicalParameters
+
+    def __init__(
+        self,
+        *,
+        grouping: Grouping | None = None,
+        **kwargs: Any,  # noqa: ANN401 - those of `ShortTermMemory`
+    ) -> None:
+        super().__init__(**kwargs)
+        self.grouping = grouping
 
     # --- what it decides -------------------------------------------------------------------------
 
@@ -138,8 +156,10 @@ class HierarchicalSummaryMemory(SummarizingMemory):
             whole = self.token_counter([_shown(nodes), *view])
             return max(text, whole) <= params.budget
 
-        found = yield from self._candidates(grown, query, params, moment)
-        nodes = tree.take(found, params.fan_in, fits)
+        head = yield from tree.head_of(grown)
+        grown = grown.grown(head)
+        found = yield from self._candidates(grown, head.leaves, query, params, moment)
+        nodes = tree.take(found, grown, fits)
         if not nodes:
             return {}
         system, said = leading_system(view)
@@ -149,18 +169,22 @@ class HierarchicalSummaryMemory(SummarizingMemory):
         }
 
     def _candidates(
-        self, grown: Tree, query: str, params: HierarchicalParameters, moment: Moment
+        self,
+        grown: Tree,
+        leaves: int,
+        query: str,
+        params: HierarchicalParameters,
+        moment: Moment,
     ) -> Steps[list[StoredMemory]]:
         """Return the nodes that may be shown, best first, and then the top of the tree."""
-        head = yield from tree.head_of(grown)
         found: list[StoredMemory] = []
         if query:
             pool = yield from recall.search(grown.home, query, POOL_DEPTH, moment)
             order = yield from recall.ranked(query, [pool], {})
             found = yield from recall.first(order, [pool], len(order), moment)
         if params.search == "beam":
-            found = yield from _beam(grown, head.leaves, found, params.beam_width)
-        top = yield from Get([grown.ref(each) for each in grown.top(head.leaves)])
+            found = yield from _beam(grown, leaves, found, params.beam_width)
+        top = yield from Get([grown.ref(each) for each in grown.top(leaves)])
         return [*found, *(each for each in top if each is not None)]
 
     # --- remember --------------------------------------------------------------------------------
@@ -183,7 +207,7 @@ class HierarchicalSummaryMemory(SummarizingMemory):
         if pending:
             head = yield from tree.head_of(grown)
             leaves = list(self._leaves(archived, params))
-            operations += yield from tree.append(grown, head, leaves)
+            operations += yield from tree.append(grown, head, leaves, self.grouping)
         return operations + (yield from self._rebuilt(grown, params))
 
     def _rebuilt(self, grown: Tree, params: HierarchicalParameters) -> Steps[list[MemoryOperation]]:
@@ -208,10 +232,14 @@ class HierarchicalSummaryMemory(SummarizingMemory):
     def _leaves(
         self, units: Sequence[Sequence[Archived]], params: HierarchicalParameters
     ) -> Iterator[Leaf]:
-        """Join units to leaves; a unit that is too long for one is cut at the ends of sentences."""
+        """Join units to leaves; a unit that is too long for one is cut at the ends of sentences.
+
+        With a grouping each unit is a leaf: which of them belong together is told by it.
+        """
         joined: list[Archived] = []
         for unit in units:
-            if joined and self._size(_words([*joined, *unit])) > params.max_leaf_tokens:
+            alone = self.grouping is not None
+            if joined and (alone or self._size(_words([*joined, *unit])) > params.max_leaf_tokens):
                 yield from self._cut(joined, params)
                 joined = []
             joined += unit
@@ -248,7 +276,7 @@ class HierarchicalSummaryMemory(SummarizingMemory):
         head = yield from tree.head_of(grown)
         spans = yield from tree.leaf_spans(grown)
         hit = [at for at, span in enumerate(spans) if _meets(span, numbers)]
-        up = [each for at in hit for each in grown.path(at, head.leaves)]
+        up = [each for at in hit for each in grown.grown(head).path(at, head.leaves)]
         nodes = {*(Node(0, at) for at in hit), *up}
         whole = [each for each in stored if each.namespace == grown.home]
         gone = yield from self._messages_of(where, whole)

@@ -1,20 +1,25 @@
 """A tree of summaries over a growing row of leaves.
 
 Level 0 holds the leaves, word for word; each full group of `fan_in` nodes has a parent, and so has
-the last, partial group of a level with more than one node. A node's key is its level and its place
-in it. The *head* counts the leaves and names the nodes that are to be made anew; it is written
-together with whatever changes them, so that a crash leaves no node forgotten.
+the last, partial group of a level with more than one node. With a `Grouping` the groups are those
+that it makes, in as many levels as it has. A node's key is its level and its place in it.
+
+The *head* counts the leaves, knows where the groups of a `Grouping` begin, and names the nodes that
+are to be made anew; it is written together with whatever changes them, so that a crash leaves no
+node forgotten.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from langchain_core.messages import HumanMessage
 
+from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation, StoredMemory
 from langchain_agentmem.scopes import reserved
 from langchain_agentmem.steps import journal
@@ -23,6 +28,8 @@ from langchain_agentmem.steps.folding import Folding, Part, fold
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from langchain_agentmem.steps.grouping import Grouping
 
 _HEAD: Final = "head"
 _OWN: Final = "_node"
@@ -51,15 +58,6 @@ class Node:
         """Return the place that a key names."""
         level, _, index = key.partition("-")
         return cls(int(level), int(index))
-
-    def above(self, level: int, fan_in: int) -> Node:
-        """Return the ancestor, or the node itself, on a level that is not below."""
-        return Node(level, self.index // fan_in ** (level - self.level))
-
-    def is_related(self, other: Node, fan_in: int) -> bool:
-        """Tell whether one of both is the other's ancestor, or they are the same."""
-        low, high = sorted((self, other))
-        return low.above(high.level, fan_in) == high
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +88,8 @@ class Head:
         bound: Number of the first message that no leaf shows.
         watermark: Id of the last message that a leaf shows.
         dirty: Nodes that are to be made anew, lowest first.
+        rows: For each level above the leaves, the place in the level below where each group
+            begins; empty without a `Grouping`.
         version: Version of the stored record; 0 before the first one.
     """
 
@@ -97,6 +97,7 @@ class Head:
     bound: int = 0
     watermark: str | None = None
     dirty: tuple[Node, ...] = ()
+    rows: tuple[tuple[int, ...], ...] = ()
     version: int = 0
 
 
@@ -108,11 +109,13 @@ class Tree:
         root: Namespace of the architecture in the conversation's scope.
         fan_in: Children of a full node.
         max_levels: Most levels of summaries above the leaves.
+        rows: Where groups begin, see `Head`; they take the place of both.
     """
 
     root: tuple[str, ...]
     fan_in: int = 8
     max_levels: int = 4
+    rows: tuple[tuple[int, ...], ...] = ()
 
     @property
     def home(self) -> tuple[str, ...]:
@@ -130,6 +133,8 @@ class Tree:
 
     def sizes(self, leaves: int) -> list[int]:
         """Return how many nodes each level has, beginning with the leaves."""
+        if self.rows:
+            return [leaves, *map(len, self.rows)]
         sizes = [leaves]
         while sizes[-1] > 1 and len(sizes) <= self.max_levels:
             sizes.append(math.ceil(sizes[-1] / self.fan_in))
@@ -138,7 +143,20 @@ class Tree:
     def path(self, leaf: int, leaves: int) -> list[Node]:
         """Return the ancestors of a leaf, lowest first."""
         levels = range(1, len(self.sizes(leaves)))
-        return [Node(0, leaf).above(level, self.fan_in) for level in levels]
+        return [self.above(Node(0, leaf), level) for level in levels]
+
+    def above(self, node: Node, level: int) -> Node:
+        """Return the ancestor of a node, or the node itself, on a level that is not below."""
+        if not self.rows:
+            return Node(level, node.index // self.fan_in ** (level - node.level))
+        for row in self.rows[node.level : level]:
+            node = Node(node.level + 1, bisect_right(row, node.index) - 1)
+        return node
+
+    def are_related(self, one: Node, other: Node) -> bool:
+        """Tell whether one of both is the other's ancestor, or they are the same."""
+        low, high = sorted((one, other))
+        return self.above(low, high.level) == high
 
     def top(self, leaves: int) -> list[Node]:
         """Return the nodes without a parent, newest first."""
@@ -147,9 +165,18 @@ class Tree:
 
     def children(self, node: Node, leaves: int) -> list[Node]:
         """Return the children of a node, oldest first."""
-        row = self.sizes(leaves)[node.level - 1]
-        first = node.index * self.fan_in
-        return [Node(node.level - 1, at) for at in range(first, min(first + self.fan_in, row))]
+        below = node.level - 1
+        size = self.sizes(leaves)[below]
+        if self.rows:
+            first, end = (*self.rows[below], size)[node.index : node.index + 2]
+        else:
+            first = node.index * self.fan_in
+            end = min(first + self.fan_in, size)
+        return [Node(below, at) for at in range(first, end)]
+
+    def grown(self, head: Head) -> Tree:
+        """Return the tree with the groups that its head knows."""
+        return replace(self, rows=head.rows)
 
 
 def head_of(tree: Tree) -> Steps[Head]:
@@ -163,18 +190,31 @@ def head_of(tree: Tree) -> Steps[Head]:
         bound=content["bound"],
         watermark=content["watermark"],
         dirty=tuple(map(Node.of, content["dirty"])),
+        rows=tuple(map(tuple, content.get("rows", []))),
         version=found.item.version,
     )
 
 
-def append(tree: Tree, head: Head, leaves: Sequence[Leaf]) -> Steps[list[MemoryOperation]]:
+def append(
+    tree: Tree, head: Head, leaves: Sequence[Leaf], grouping: Grouping | None = None
+) -> Steps[list[MemoryOperation]]:
     """Add leaves at the end; the nodes above them are made anew by `rebuild`.
 
     Raises:
+        ConfigurationError: The tree was grown with other groups.
         ConflictError: Another writer changed the tree; nothing was written.
     """
+    if head.leaves and len(head.rows) != (grouping.levels if grouping else 0):
+        msg = (
+            f"This conversation's summaries have {len(head.rows) or 'no'} levels of a grouping=, "
+            "the memory's has others. Give the grouping= that it began with, or forget it."
+        )
+        raise ConfigurationError(msg)
     count = head.leaves + len(leaves)
     numbered = list(enumerate(leaves, start=head.leaves))
+    if grouping is not None:
+        head = replace(head, rows=(yield from _regrouped(tree, head, numbered, grouping)))
+    tree = tree.grown(head)
     grown = replace(
         head,
         leaves=count,
@@ -189,6 +229,28 @@ def append(tree: Tree, head: Head, leaves: Sequence[Leaf]) -> Steps[list[MemoryO
     return (yield from _commit(tree, grown, [_added(tree, *each) for each in numbered], spans))
 
 
+def _regrouped(
+    tree: Tree, head: Head, leaves: Sequence[tuple[int, Leaf]], grouping: Grouping
+) -> Steps[tuple[tuple[int, ...], ...]]:
+    """Return where groups begin when leaves are added, given with their places."""
+    rows = [list(row) for row in head.rows] or [[] for _ in range(grouping.levels)]
+    (last,) = yield from Get([tree.ref(Node(0, head.leaves - 1))])
+    before = None if last is None else _leaf(last)
+    for at, leaf in leaves:
+        begun = grouping.begun(before, leaf) if at else grouping.levels
+        child = at
+        for row in rows[:begun]:
+            row.append(child)
+            child = len(row) - 1
+        before = leaf
+    return tuple(map(tuple, rows))
+
+
+def _leaf(stored: StoredMemory) -> Leaf:
+    first, last = span_of(stored)
+    return Leaf(stored.text, first, last, stored.item.source_message_ids, stored.observed_at)
+
+
 def rebuild(tree: Tree, folding: Folding) -> Steps[list[MemoryOperation]]:
     """Make the lowest node that is to be made anew; nothing where there is none.
 
@@ -201,7 +263,7 @@ def rebuild(tree: Tree, folding: Folding) -> Steps[list[MemoryOperation]]:
     head = yield from head_of(tree)
     if not head.dirty:
         return []
-    node = head.dirty[0]
+    node, tree = head.dirty[0], tree.grown(head)
     below = yield from Get([tree.ref(each) for each in tree.children(node, head.leaves)])
     children = [each for each in below if each is not None]
     (old,) = yield from journal.read([tree.ref(node)])
@@ -245,7 +307,7 @@ def restore(tree: Tree, spans: Sequence[tuple[int, Leaf | None]]) -> Steps[list[
         spans: Places of leaves, each with what is left of it, if anything.
     """
     head = yield from head_of(tree)
-    up = [each for at, _ in spans for each in tree.path(at, head.leaves)]
+    up = [each for at, _ in spans for each in tree.grown(head).path(at, head.leaves)]
     marked = replace(head, dirty=_sorted([*head.dirty, *up]))
     operations = [_added(tree, at, leaf) for at, leaf in spans if leaf is not None]
     return (yield from _commit(tree, marked, operations))
@@ -264,19 +326,19 @@ def leaf_spans(tree: Tree) -> Steps[list[tuple[int, int]]]:
 
 
 def take(
-    candidates: Iterable[StoredMemory], fan_in: int, fits: Callable[[list[StoredMemory]], bool]
+    candidates: Iterable[StoredMemory], grown: Tree, fits: Callable[[list[StoredMemory]], bool]
 ) -> list[StoredMemory]:
     """Return the best nodes that fit together, none with an ancestor of its own, oldest first.
 
     Args:
         candidates: Nodes, best first.
-        fan_in: Children of a full node.
+        grown: The tree with its groups.
         fits: Tells whether nodes are within the budget.
     """
     chosen: list[StoredMemory] = []
     for each in candidates:
         place = Node.of(each.key)
-        related = any(place.is_related(Node.of(other.key), fan_in) for other in chosen)
+        related = any(grown.are_related(place, Node.of(other.key)) for other in chosen)
         if not related and fits([*chosen, each]):
             chosen.append(each)
     return sorted(chosen, key=span_of)
@@ -325,6 +387,7 @@ def _commit(
         "bound": head.bound,
         "watermark": head.watermark,
         "dirty": [each.key for each in head.dirty],
+        "rows": [list(row) for row in head.rows],
     }
     put = Put(tree.records, _HEAD, _record(content, head.version + 1))
     versions: dict[Ref, int | None] = {(tree.home, each.key): each.item.version for each in expect}

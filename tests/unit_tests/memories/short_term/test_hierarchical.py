@@ -174,7 +174,7 @@ def test_recall_stays_in_its_budget_and_shows_no_node_twice(
         nodes = [Node.of(each.key) for each in found.items if tree.is_node(each)]
         assert nodes
         pairs = [(one, other) for one in nodes for other in nodes if one != other]
-        assert not any(one.is_related(other, 8) for one, other in pairs)
+        assert not any(Tree(ROOT).are_related(one, other) for one, other in pairs)
 
 
 def test_question_finds_its_leaf(calls: Calls, store: BaseStore) -> None:
