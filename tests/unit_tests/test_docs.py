@@ -110,7 +110,9 @@ def test_make_targets_of_the_documentation_exist() -> None:
 
 def test_agentmem_commands_of_the_documentation_exist() -> None:
     """Every `agentmem` command names a subcommand that explains itself."""
-    for name in {words[1] for words in _of("agentmem") if len(words) > 1}:
+    names = {words[1] for words in _of("agentmem") if len(words) > 1}
+    assert names
+    for name in names:
         code = "from langchain_agentmem.cli import main; main()"
         command = [sys.executable, "-c", code, name, "--help"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -130,8 +132,10 @@ def test_extras_of_the_documentation_exist() -> None:
 
 
 def test_scripts_of_the_documentation_exist() -> None:
-    """Every Python file that a command runs is there."""
-    named = {word for words in _of("python") for word in words[1:] if word.endswith(".py")}
+    """Every Python file that a command runs, in a block or in a sentence, is there."""
+    text = "\n".join(page.read_text("utf-8") for page in PAGES)
+    named = set(re.findall(r"\bpython ([\w/.-]+\.py)\b", text))
+    assert named
     assert all((ROOT / name).exists() for name in named), named
 
 

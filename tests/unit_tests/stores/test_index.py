@@ -162,7 +162,9 @@ def test_score_of_a_stored_vector_is_exact_enough(open_store: Open) -> None:
     for text in vectors:
         store.put(("a",), text, {"x": text}, index=["x"])
     query = vectors["t3"]
-    for hit in store.search(("a",), query="t3", limit=50):
+    hits = store.search(("a",), query="t3", limit=50)
+    assert len(hits) == 50
+    for hit in hits:
         other = vectors[hit.key]
         cosine = (
             math.sumprod(query, other)

@@ -31,6 +31,7 @@ def test_sqlite_url_may_be_in_memory() -> None:
     store = open_store("sqlite:///:memory:", index=None)
     assert isinstance(store, FaissSqliteStore)
     store.put(("a",), "k", {"n": 1})
+    assert [item.value for item in store.search(("a",))] == [{"n": 1}]
     store.close()
 
 

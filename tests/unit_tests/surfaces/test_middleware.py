@@ -484,6 +484,7 @@ def test_concurrent_users_of_one_agent_stay_apart(store: BaseStore) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(turn, range(20)))
+    assert len(model.requests) == 20
     for request in model.requests:
         users = {each for each in ("I am u0", "I am u1") if each in request.text}
         assert len(users) == 1

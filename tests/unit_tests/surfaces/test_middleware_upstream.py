@@ -97,6 +97,7 @@ def test_33245_34282_38352_langmem_126_deepagents_270_no_tool_result_without_its
         agent = bounded(model, middleware)
         said = [*tool_turn("a", rounds=2), *tool_turn("b", rounds=2), HumanMessage("and?")]
         run(agent, said, later)
+    assert len(model.requests) == 2
     for request in model.requests:
         shown = [each for each in request.messages if each.type != "system"]
         assert is_whole(shown)

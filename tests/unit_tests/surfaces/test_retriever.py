@@ -91,4 +91,5 @@ def test_forgotten_memory_is_not_found(memory: RAGMemory, invoke: Invoke) -> Non
     """What was forgotten is no document any more."""
     retriever = MemoryRetriever(memory=memory)
     memory.forget(invoke(retriever, "dog", ANN)[0].id, config=ANN)
-    assert all("Rex" not in each.page_content for each in invoke(retriever, "dog", ANN))
+    left = [each.page_content for each in invoke(retriever, "dog", ANN)]
+    assert sorted(left) == ["I like green tea.", "I live in Oslo."]
