@@ -64,6 +64,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if not datasets and not args.growth:
         msg = "Nothing to measure: name --data FOLDER, --conversations FILE or --growth."
         raise ConfigurationError(msg)
+    if datasets and skipped and all(spec.is_baseline for spec in specs):
+        msg = f"No memory is left to measure. {' '.join(skipped)}"
+        raise ConfigurationError(msg)
     runner = Runner(specs, datasets, equipment, folder=args.out / "kept", workers=args.workers)
     if args.dry_run:
         return _estimate(runner, out, args.price)
@@ -129,11 +132,14 @@ def _systems(args: argparse.Namespace, equipment: Equipment) -> tuple[list[Syste
 
 
 def _datasets(args: argparse.Namespace, equipment: Equipment, out: Output) -> list[Dataset]:
-    from langchain_agentmem.evaluation.datasets import conversations, found_in, load
+    from langchain_agentmem.evaluation.datasets import DATASETS, conversations, found_in, load
 
     datasets = [load(name, args.data or Path()) for name in args.dataset or ()]
     if args.data and not args.dataset:
         datasets = found_in(args.data)
+        if not datasets:
+            msg = f"{args.data} is no folder with a data set; it has {', '.join(DATASETS)} in it."
+            raise ConfigurationError(msg)
     if args.conversations:
         own = conversations(args.conversations, args.questions)
         datasets.append(_drafted(own, args, equipment, out) if args.draft else own)

@@ -23,12 +23,16 @@ from langchain_agentmem.cli._memory import (
     users,
 )
 from langchain_agentmem.cli._output import as_row, heading, visible
+from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.items import to_timestamp
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
+    from datetime import datetime
 
     from langchain_agentmem.cli._output import Output
+    from langchain_agentmem.items import StoredMemory
     from langchain_agentmem.memories.rag import RAGMemory
     from langchain_agentmem.steps.journal import JournalEntry
 
@@ -60,6 +64,9 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
 def run(args: argparse.Namespace, out: Output) -> int:
     """Show what the arguments ask for."""
     with opened(args) as memory:
+        if args.queue and args.as_of:
+            msg = "--as-of looks at memories; the queue is shown as it is now."
+            raise ConfigurationError(msg)
         if args.queue:
             limit = _LISTED if args.limit is None else args.limit
             _queue.show(memory, args.user, out, limit=limit)
@@ -67,19 +74,20 @@ def run(args: argparse.Namespace, out: Output) -> int:
             found = recalled(memory, args.why, args)
             _search.show(found, out, query=args.why, user=owner(args), why=True)
         elif args.key:
-            _show_one(memory, owner(args), args.key, out)
+            _show_one(memory, owner(args), args.key, out, as_of=args.as_of)
         elif args.user:
             limit = _LISTED if args.limit is None else args.limit
-            _list(memory, args.user, out, limit=limit, hidden=args.closed)
+            listed = contents(memory, args.user, hidden=args.closed, as_of=args.as_of)
+            _list(memory, args.user, listed, out, limit=limit)
         else:
-            _list_users(memory, out)
+            _list_users(memory, out, as_of=args.as_of)
     return 0
 
 
-def _list_users(memory: RAGMemory, out: Output) -> None:
+def _list_users(memory: RAGMemory, out: Output, *, as_of: datetime | None) -> None:
     table = Table("user", "memories", "closed", "from", "to", box=None, header_style="bold")
     for user in users(memory):
-        found = contents(memory, user, hidden=True)
+        found = contents(memory, user, hidden=True, as_of=as_of)
         days = sorted(f"{each.observed_at:%Y-%m-%d}" for each in found if each.observed_at)
         status = Counter(each.item.status == "active" for each in found)
         first, last = (days[0], days[-1]) if days else ("", "")
@@ -108,10 +116,11 @@ def _size(memory: RAGMemory) -> str:
     )
 
 
-def _list(memory: RAGMemory, user: str, out: Output, *, limit: int, hidden: bool) -> None:
+def _list(
+    memory: RAGMemory, user: str, found: Sequence[StoredMemory], out: Output, *, limit: int
+) -> None:
     from langchain_agentmem.surfaces.agent import source_of
 
-    found = contents(memory, user, hidden=hidden)
     if out.as_json:
         out.json(user=user, total=len(found), items=[as_row(each) for each in found[:limit]])
         return
@@ -124,9 +133,15 @@ def _list(memory: RAGMemory, user: str, out: Output, *, limit: int, hidden: bool
         out.note(f"{limit} of {len(found)} memories, the newest first; --limit shows more.")
 
 
-def _show_one(memory: RAGMemory, user: str, key: str, out: Output) -> None:
-    found = the_one(contents(memory, user, hidden=True), key, user=user)
-    entries = memory.history(at_home(found), config=of_user(user))
+def _show_one(
+    memory: RAGMemory, user: str, key: str, out: Output, *, as_of: datetime | None
+) -> None:
+    found = the_one(contents(memory, user, hidden=True, as_of=as_of), key, user=user)
+    entries = [
+        entry
+        for entry in memory.history(at_home(found), config=of_user(user))
+        if as_of is None or entry.at <= as_of
+    ]
     if out.as_json:
         history = [_entry(entry) for entry in entries]
         out.json(user=user, item=as_row(found), history=history)

@@ -87,7 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         out.error(str(error), kind=type(error).__name__)
         return 1
     except (sqlite3.Error, json.JSONDecodeError, UnicodeDecodeError) as error:
-        msg = f"{args.db} is damaged ({error}); run 'agentmem doctor', which says where."
+        read = getattr(args, "source", args.db)
+        msg = f"{read} is damaged ({error}); run 'agentmem doctor', which says where."
         out.error(msg, kind="CorruptStoreError")
         return 1
     return status

@@ -17,6 +17,7 @@ from langchain_agentmem.steps.effects import List, Namespaces, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
     from pathlib import Path
 
     from langchain_core.runnables import RunnableConfig
@@ -132,26 +133,37 @@ def _users(root: str) -> Steps[list[str]]:
     return list(dict.fromkeys(unescape_label(name[1]) for name in found if len(name) > 1))
 
 
-def contents(memory: RAGMemory, user: str, *, hidden: bool = False) -> list[StoredMemory]:
+def contents(
+    memory: RAGMemory, user: str, *, hidden: bool = False, as_of: datetime | None = None
+) -> list[StoredMemory]:
     """Return all memories of a user, newest first.
 
     Args:
         memory: The memory.
         user: Whose.
         hidden: Whether to add those that are superseded or archived.
+        as_of: Only what was known and held at that time, as it was then.
     """
-    return run(_contents(memory, hidden=hidden), memory.environment(of_user(user)))
+    steps = _contents(memory, hidden=hidden, as_of=as_of)
+    return run(steps, memory.environment(of_user(user)))
 
 
-def _contents(memory: RAGMemory, *, hidden: bool) -> Steps[list[StoredMemory]]:
-    from langchain_agentmem.steps.recall import when_said
+def _contents(
+    memory: RAGMemory, *, hidden: bool, as_of: datetime | None
+) -> Steps[list[StoredMemory]]:
+    from langchain_agentmem.steps.recall import Moment, earlier, when_said
 
     scope = yield from memory.scope()
     found = []
     for home in (yield from journal.homes(scope)):
-        found += yield from List(home)
-        if hidden:
-            found += yield from List(closed(home))
+        here = yield from List(home)
+        if as_of is not None:
+            moment = Moment(as_of, past=True)
+            here = [*here, *(yield from earlier(home, moment))]
+            here = [each for each in here if moment.shows(each)]
+        elif hidden:
+            here = [*here, *(yield from List(closed(home)))]
+        found += here
     spoken = [each for each in found if each.item.kind not in RECORD_KINDS]
     return sorted(spoken, key=when_said, reverse=True)
 

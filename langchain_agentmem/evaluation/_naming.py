@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,24 @@ def named_object(reference: str, *, what: str) -> Any:  # noqa: ANN401 - whateve
     except (ImportError, AttributeError, OSError) as error:
         msg = f"{reference!r} cannot be used as a {what} ({error})."
         raise ConfigurationError(msg) from error
+
+
+def taken(own: Callable[..., Any], offered: object, **parameters: object) -> tuple[Any, ...]:
+    """Return what code of the user's own takes of what it is offered: that, or nothing.
+
+    Raises:
+        TypeError: It can be called in neither way.
+    """
+    signature = inspect.signature(own)
+    try:
+        signature.bind(offered, **parameters)
+    except TypeError as error:
+        try:
+            signature.bind(**parameters)
+        except TypeError:
+            raise error from None
+        return ()
+    return (offered,)
 
 
 def _from_file(path: Path) -> Any:  # noqa: ANN401 - a module

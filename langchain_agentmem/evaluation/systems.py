@@ -14,7 +14,7 @@ from langgraph.store.memory import InMemoryStore
 from langchain_agentmem import memories
 from langchain_agentmem.embeddings import default_embeddings
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.evaluation._naming import named_object
+from langchain_agentmem.evaluation._naming import named_object, taken
 from langchain_agentmem.evaluation.baselines import BM25, Dense, FullContext, LastTurns, Nothing
 from langchain_agentmem.evaluation.simulation import SimulatedChatModel
 from langchain_agentmem.memories.base import Memory
@@ -130,7 +130,7 @@ class SystemSpec:
                     rng=setup.rng,
                     **self.parameters,
                 )
-            return self.make(setup, **self.parameters)
+            return self.make(*taken(self.make, setup, **self.parameters), **self.parameters)
         except TypeError as error:
             msg = f"{self.name!r} cannot be built: {error}."
             raise ConfigurationError(msg) from error
@@ -154,7 +154,7 @@ class SystemSpec:
             self.build(setup)
             return
         try:
-            inspect.signature(self.make).bind(setup, **self.parameters)
+            taken(self.make, setup, **self.parameters)
         except TypeError as error:
             msg = f"{self.name!r} cannot be built: {error}."
             raise ConfigurationError(msg) from error

@@ -1,7 +1,7 @@
 """The data sets a benchmark can read; none of them is part of this package.
 
 A loader takes the user's folder of data and returns a `Dataset`. A loader of your own is named on
-the command line as `file.py:function`.
+the command line as `file.py:function`, and may take nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.evaluation._naming import named_object
+from langchain_agentmem.evaluation._naming import named_object, taken
 from langchain_agentmem.evaluation.data import Dataset
 from langchain_agentmem.evaluation.datasets._files import MissingDataError
 from langchain_agentmem.evaluation.datasets.locomo import locomo
@@ -42,7 +42,12 @@ def load(name: str, folder: Path) -> Dataset:
     loader = DATASETS.get(name)
     if loader is None:
         loader = named_object(name, what=f"data set; there are {', '.join(DATASETS)}")
-    found: Dataset = loader(folder)
+    try:
+        arguments = taken(loader, folder)
+    except TypeError as error:
+        msg = f"{name} takes more than the folder of data, or nothing: {error}."
+        raise ConfigurationError(msg) from error
+    found: Dataset = loader(*arguments)
     if not isinstance(found, Dataset):
         msg = f"{name} returned a {type(found).__name__}; a loader returns a Dataset."
         raise ConfigurationError(msg)

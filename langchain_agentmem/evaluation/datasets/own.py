@@ -7,8 +7,9 @@ Conversations are files in any form that `agentmem import` reads. Questions are 
  "must_not": ["m2"], "category": "pets", "asked_at": "2026-03-01T10:00:00Z"}
 ```
 
-Only `question` must be there. `evidence` and `must_not` are the ids of turns; `answer` may be a
-list of right answers. Without `user`, the question is about the only user there is.
+Only `question` must be there. `evidence` and `must_not` are the ids of turns, or a single one;
+`answer` may be a list of right answers. Without `user`, the question is about the only user there
+is.
 """
 
 from __future__ import annotations
@@ -78,7 +79,12 @@ def _turn(turn: ImportedTurn) -> Turn:
 
 def _questions(path: Path, said: Mapping[str, Sequence[Turn]]) -> dict[str, list[Question]]:
     asked: dict[str, list[Question]] = {}
-    for number, line in enumerate(path.read_text("utf-8").split("\n"), 1):
+    try:
+        text = path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        msg = f"{path} is not UTF-8 ({error.reason}); save the file as UTF-8."
+        raise ConfigurationError(msg) from error
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
@@ -87,6 +93,9 @@ def _questions(path: Path, said: Mapping[str, Sequence[Turn]]) -> dict[str, list
             msg = f"{path}, line {number}: {error}"
             raise ConfigurationError(msg) from error
         asked.setdefault(user, []).append(question)
+    if not asked:
+        msg = f"{path} holds no question; leave it out to measure costs alone."
+        raise ConfigurationError(msg)
     return asked
 
 
@@ -107,22 +116,37 @@ def _question(
     if user not in said:
         msg = f"'user' is {user!r}, but the conversations are of {', '.join(list(said)[:8])}."
         raise ValueError(msg)
-    evidence, forbidden = (frozenset(map(str, fields.get(n, ()))) for n in ("evidence", "must_not"))
+    evidence, forbidden = (frozenset(_several(fields.get(n))) for n in ("evidence", "must_not"))
     known = {turn.key for turn in said[user]}
     if missing := sorted((evidence | forbidden) - known):
         msg = f"there is no turn with the id {missing[0]!r} in the conversations of {user!r}."
         raise ValueError(msg)
-    answer = fields.get("answer", ())
     when = fields.get("asked_at")
     return user, Question(
         text=str(fields["question"]),
         evidence=evidence,
         forbidden=forbidden,
         category=str(fields.get("category", "")),
-        answers=(answer,) if isinstance(answer, str) else tuple(map(str, answer)),
+        answers=_several(fields.get("answer")),
         asked_at=parse_timestamp(when) if when else None,
         drafted=bool(fields.get("drafted")),
     )
+
+
+def _several(given: object) -> tuple[str, ...]:
+    """Return the texts of a list, or a single one.
+
+    Raises:
+        TypeError: If it is neither.
+    """
+    if given is None:
+        return ()
+    if isinstance(given, str | int | float):
+        return (str(given),)
+    if not isinstance(given, list):
+        msg = f"expected a text or a list of texts, not {given!r}."
+        raise TypeError(msg)
+    return tuple(map(str, given))
 
 
 def with_questions(dataset: Dataset, drafted: Mapping[str, Sequence[Question]]) -> Dataset:

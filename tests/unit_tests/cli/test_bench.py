@@ -137,6 +137,8 @@ def test_memories_and_data_sets_are_listed(agentmem: Agentmem) -> None:
     [
         ((), "Nothing to measure"),
         (("--memory", "Nope", "--growth"), "is no memory"),
+        (("--data", "nowhere"), "nowhere is no folder with a data set; it has locomo, musique"),
+        ((*OWN[1:], "--memory", "Mem0"), "No memory is left to measure. Mem0: a chat model writes"),
         (("--conversations", "talk.jsonl", "--draft", "1"), "needs a chat model"),
         (("--data", ".", "--dataset", "locomo"), "has no locomo"),
         ((*OWN[1:], "--memory", "RAGMemory:foo=1"), "Unknown parameter 'foo'"),

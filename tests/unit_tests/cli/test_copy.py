@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,6 +43,20 @@ def test_copy_from_nowhere_makes_no_file(
     assert main(["copy", "--from", f"sqlite:///{tmp_path}/typo.sqlite", "--to", target]) == 1
     assert "no store file" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_copy_names_the_damaged_source_and_not_the_default_file(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is told of damage restores the file that is named."""
+
+    def fail(*_: object, **__: object) -> None:
+        msg = "malformed"
+        raise sqlite3.DatabaseError(msg)
+
+    monkeypatch.setattr("langchain_agentmem.stores.copying.copy_urls", fail)
+    assert main(["copy", "--from", "sqlite:///old.sqlite", "--to", "sqlite:///new.sqlite"]) == 1
+    assert "sqlite:///old.sqlite is damaged" in " ".join(capsys.readouterr().err.split())
 
 
 def test_copy_explains_what_a_url_is(capsys: pytest.CaptureFixture[str]) -> None:

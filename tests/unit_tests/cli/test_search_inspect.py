@@ -105,6 +105,31 @@ def test_as_of_shows_the_past(filled: Agentmem, tmp_path: Path) -> None:
     assert [item["content"] for item in found["items"]] == ["I paint in 2020."]
 
 
+def test_inspect_as_of_lists_what_was_known_then(filled: Agentmem, tmp_path: Path) -> None:
+    """The option was taken and had no effect on users, memories and a history."""
+    path = tmp_path / "a.jsonl"
+    line = {"user": "cleo", "thread": "t", "id": "1"}
+    for year, content in ((2020, "I live in Rome."), (2024, "I live in Oslo.")):
+        path.write_text(json.dumps({**line, "content": content, "time": f"{year}-01-01"}), "utf-8")
+        filled("import", path)
+    path.write_text(json.dumps({"user": "cleo", "content": "Old.", "time": "2019-01-01"}), "utf-8")
+    filled("import", path)
+    then = ("--user", "cleo", "--as-of", "2019-06-01")
+    listed = filled("inspect", *then, "--json").json
+    assert [item["content"] for item in listed["items"]] == ["Old."]
+    (row,) = [
+        found
+        for found in map(
+            json.loads, filled("inspect", "--as-of", "2019-06-01", "--json").out.splitlines()
+        )
+        if found["user"] == "cleo"
+    ]
+    assert (row["memories"], row["last"]) == (1, "2019-01-01")
+    key = filled("inspect", "--user", "cleo", "--json").json["items"][0]["key"]
+    assert filled("inspect", key, *then).status == 1
+    assert filled("inspect", "--queue", "--as-of", "2019-06-01").status == 1
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

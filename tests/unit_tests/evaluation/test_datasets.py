@@ -231,6 +231,9 @@ def test_own_questions_are_read(own: Path, tmp_path: Path) -> None:
         ('{"question": "?", "user": "bob"}', "the conversations are of ann"),
         ('{"question": ""}', "'question' is missing"),
         ('{"question": "?", "gold": 1}', "unknown field 'gold'"),
+        ('{"question": "?", "evidence": "m9"}', "no turn with the id 'm9'"),
+        ('{"question": "?", "evidence": {"m1": 1}}', "expected a text or a list of texts"),
+        ("", "holds no question"),
         ("{", "line 1"),
     ],
 )
@@ -242,6 +245,37 @@ def test_a_wrong_question_is_named_with_its_line(
     path.write_text(line, "utf-8")
     with pytest.raises(ConfigurationError, match=message):
         conversations([own], path)
+
+
+def test_a_single_id_is_not_taken_for_its_letters(own: Path, tmp_path: Path) -> None:
+    """`"m1"` is the turn m1, not the turns m and 1; a byte order mark is no part of the file."""
+    path = tmp_path / "questions.jsonl"
+    path.write_text('{"question": "Dog?", "evidence": "m1", "answer": 7}', "utf-8-sig")
+    (question,) = conversations([own], path).scopes[0].questions
+    assert (question.evidence, question.answers) == (frozenset({"m1"}), ("7",))
+
+
+def test_questions_in_another_encoding_are_named(own: Path, tmp_path: Path) -> None:
+    """The memory file was said to be damaged."""
+    path = tmp_path / "questions.jsonl"
+    path.write_bytes(b'{"question": "Caf\xe9?"}')
+    with pytest.raises(ConfigurationError, match=r"questions.jsonl is not UTF-8"):
+        conversations([own], path)
+
+
+def test_a_loader_of_ones_own_may_take_the_folder_or_nothing(tmp_path: Path) -> None:
+    """It was called with an argument it did not take."""
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from langchain_agentmem.evaluation import Dataset\n"
+        "def plain(): return Dataset(name='plain', title='', scopes=[])\n"
+        "def given(folder): return Dataset(name=folder.name, title='', scopes=[])\n"
+        "def greedy(folder, more): return None\n"
+    )
+    assert load(f"{path}:plain", tmp_path).name == "plain"
+    assert load(f"{path}:given", tmp_path).name == tmp_path.name
+    with pytest.raises(ConfigurationError, match="more than the folder"):
+        load(f"{path}:greedy", tmp_path)
 
 
 def test_only_data_sets_that_are_there_are_found(locomo_folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Systems: names, parameters, baselines, code of the user's own."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,16 @@ def test_code_of_ones_own_is_named_by_its_file(tmp_path: Path) -> None:
     assert spec.name == "Mine:size=4"
     assert spec.parameters == {"size": 4}
     assert "class Mine" in spec.source
+
+
+def test_a_class_of_ones_own_may_take_no_setup(tmp_path: Path) -> None:
+    """`remember` and `recall` are all that is asked of it."""
+    path = tmp_path / "bare.py"
+    path.write_text("class Bare:\n    pass\n\nclass Greedy:\n    def __init__(self, a, b): pass\n")
+    nothing: Any = None
+    assert type(system(f"{path}:Bare").build(nothing)).__name__ == "Bare"
+    with pytest.raises(ConfigurationError, match="'Greedy' cannot be built"):
+        system(f"{path}:Greedy")
 
 
 @pytest.mark.parametrize(
