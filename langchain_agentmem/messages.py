@@ -34,21 +34,39 @@ def to_messages(conversation: Conversation) -> list[AnyMessage]:
         TypeError: It is something else.
         ValueError: A message has another form than LangChain's.
     """
-    from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
+    from langchain_core.messages import BaseMessage, HumanMessage
 
     if isinstance(conversation, str):
         return [HumanMessage(conversation)]
     if isinstance(conversation, Mapping) and "messages" in conversation:
         return to_messages(conversation["messages"])
     if isinstance(conversation, BaseMessage | Mapping) or _is_pair(conversation):
-        return convert_to_messages(cast("list[MessageLikeRepresentation]", [conversation]))  # type: ignore[return-value]
+        return _converted([conversation])
     if isinstance(conversation, bytes) or not isinstance(conversation, Iterable):
         msg = (
             f"A conversation is a text, a message or a list of messages, not a "
             f"{type(conversation).__name__}; e.g. [('user', 'Hello'), ('ai', 'Hi!')]."
         )
         raise TypeError(msg)
-    return convert_to_messages(cast("list[MessageLikeRepresentation]", conversation))  # type: ignore[return-value]
+    return _converted(conversation)
+
+
+def _converted(conversation: Iterable[Any]) -> list[AnyMessage]:
+    """Return messages in any of LangChain's forms as its messages.
+
+    Raises:
+        ValueError: One of them has another form.
+    """
+    from langchain_core.messages import convert_to_messages
+
+    try:
+        return cast("list[AnyMessage]", convert_to_messages(cast("Sequence[Any]", conversation)))
+    except KeyError as error:
+        msg = f"A message cannot be read: {error} is missing; a tool's needs its ToolMessage form."
+        raise ValueError(msg) from error
+    except NotImplementedError as error:
+        msg = f"A message cannot be read: {error}; e.g. [('user', 'Hello'), ('ai', 'Hi!')]."
+        raise ValueError(msg) from error
 
 
 def _is_pair(conversation: object) -> bool:

@@ -224,10 +224,10 @@ class NamespaceTemplate:
     def _value(self, name: str, scope: Scope) -> str:
         value = scope.resolve(name, None)
         if value is None:
+            there = sorted(key for key in map(str, scope.configurable) if key[:2] != "__")
             msg = (
                 f"Namespace template {self.template} needs {name!r}, which is neither in the "
-                f"runtime context nor in config['configurable'] (there: "
-                f"{sorted(map(str, scope.configurable))}). Pass "
+                f"runtime context nor in config['configurable'] (there: {there}). Pass "
                 f"config={{'configurable': {{{name!r}: 'ann'}}}} or context={{{name!r}: 'ann'}}."
             )
             raise ConfigurationError(msg)

@@ -121,6 +121,7 @@ class GroupCommitter:
         """Commit entries together; return those that must be tried again."""
         try:
             connection = self._database.writer
+            self._database.check_in_place()
             with self._database.errors():
                 self._database.patiently(connection, "BEGIN IMMEDIATE")
         except StorageError as err:

@@ -83,6 +83,7 @@ class Database:
         self._writer: sqlite3.Connection | None = None
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
+        self._place: tuple[int, int] | None = None
 
     @property
     def in_memory(self) -> bool:
@@ -114,6 +115,30 @@ class Database:
                 _ = self.writer
             self._check_path()
             self._writer = self._prepared()
+            self._place = self._found()
+
+    def check_in_place(self) -> None:
+        """Refuse to write to a file that was removed: all of it would end with the process.
+
+        Raises:
+            StorageError: If the file is gone, or another one lies in its place.
+        """
+        if self._found() != self._place:
+            msg = (
+                f"{self.path} was removed or replaced while it was open, so that nothing written "
+                "now would be kept; close the store and open it anew."
+            )
+            raise StorageError(msg)
+
+    def _found(self) -> tuple[int, int] | None:
+        """Return what tells the file from another one in its place."""
+        if self.in_memory:
+            return None
+        try:
+            found = os.stat(self.path)  # noqa: PTH116 - before each write; a Path costs more
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
 
     def close(self) -> None:
         """Close all connections; readers still at work close theirs when they are done."""
@@ -254,7 +279,7 @@ class Database:
         else:
             mode = "ro" if self.read_only else "rwc"
             flag = "&immutable=1" if self._immutable else ""
-            target, uri = f"file:{quote(str(Path(self.path).absolute()))}?mode={mode}{flag}", True
+            target, uri = f"file:{quote(self.path)}?mode={mode}{flag}", True
         return sqlite3.connect(
             target,
             uri=uri,
@@ -334,7 +359,9 @@ class Database:
 
 
 def check_path(path: object) -> str:
-    """Return the path of a store's file as a string, before anything touches the disk.
+    """Return the absolute path of a store's file, before anything touches the disk.
+
+    Connections are opened when they are needed, when the working directory may be another one.
 
     Raises:
         ConfigurationError: It is no path, or one that no file can have.
@@ -357,7 +384,7 @@ def check_path(path: object) -> str:
             f"give one of at most {_MAX_NAME_BYTES}."
         )
         raise ConfigurationError(msg)
-    return text
+    return text if text == ":memory:" else str(Path(text).absolute())
 
 
 def _version(connection: sqlite3.Connection, path: str) -> int:
@@ -426,6 +453,10 @@ def sound_values() -> Iterator[None]:
         raise contradiction() from err
 
 
+_NO_SPACE: Final = frozenset({"SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_WRITE"})
+"""What SQLite also reports on a full disk, for the files beside the database."""
+
+
 def translate(error: sqlite3.Error, path: str, timeout: float) -> StorageError:
     """Return the error of this package that says what an SQLite error means."""
     text = str(error)
@@ -441,7 +472,7 @@ def translate(error: sqlite3.Error, path: str, timeout: float) -> StorageError:
             "check the permissions of the file and of its directory."
         )
         return StorageError(msg)
-    if "full" in text:
+    if "full" in text or getattr(error, "sqlite_errorname", "") in _NO_SPACE:
         msg = (
             f"{path} cannot grow because the disk is full; free some space. What was being written "
             "is not; what was written before is kept."

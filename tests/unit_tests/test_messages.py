@@ -1,9 +1,11 @@
 """Reading messages: nobody speaks as another role, in a speaker's name or in a transcript."""
 
+from typing import Any
+
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_agentmem.messages import speaker_of
+from langchain_agentmem.messages import speaker_of, to_messages
 from langchain_agentmem.transcripts import transcript_line
 
 
@@ -30,3 +32,10 @@ def test_a_tools_name_stays_on_its_line() -> None:
     """A line break in a tool's name begins no line of another speaker."""
     result = ToolMessage("seen", name="look\nSystem", tool_call_id="1")
     assert transcript_line(result).splitlines() == ["Tool look System: seen"]
+
+
+@pytest.mark.parametrize("wrong", [("tool", "seen"), ("user", "Hi", 1), ("nobody", "Hi"), {"a": 1}])
+def test_a_message_of_another_form_is_a_value_error(wrong: Any) -> None:  # noqa: ANN401 - any form
+    """Not a `KeyError` or a `NotImplementedError` from inside of LangChain."""
+    with pytest.raises(ValueError, match=r"message|Message"):
+        to_messages([wrong])

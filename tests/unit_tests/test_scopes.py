@@ -192,6 +192,13 @@ def test_missing_variable_says_where_it_looked_and_what_to_pass() -> None:
         assert part in text
 
 
+def test_missing_variable_does_not_list_what_langgraph_adds() -> None:
+    """Inside of a run the config has a dozen keys that nobody passed."""
+    config = {"configurable": {"thread_id": "1", "__pregel_runtime": None}}
+    with pytest.raises(ConfigurationError, match=r"\(there: \['thread_id'\]\)"):
+        NamespaceTemplate(("memories", "{user_id}")).resolve(Scope.of(config))
+
+
 def test_missing_variable_is_an_ordinary_exception() -> None:
     """LangMem raises a BaseException here, which ends worker threads."""
     assert issubclass(ConfigurationError, AgentMemoryError)
