@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 from langchain_agentmem.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 _SCALARS = (str, int, float, bool, type(None))
 
@@ -74,6 +77,14 @@ def one_of(name: str, value: object, allowed: Sequence[str]) -> None:
     if value not in allowed:
         msg = f"{name} must be one of {tuple(allowed)}, not {value!r}."
         raise ConfigurationError(msg)
+
+
+def faults(error: ValidationError) -> str:
+    """Return what is wrong with some arguments, place by place, without repeating their values."""
+    return "; ".join(
+        f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg']}"
+        for each in error.errors(include_input=False, include_url=False)
+    )
 
 
 def described(default: Any, description: str) -> Any:  # noqa: ANN401 - stands for a field of any type

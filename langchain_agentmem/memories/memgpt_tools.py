@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation, StoredMemory
 from langchain_agentmem.messages import text_of
+from langchain_agentmem.parameters import faults
 from langchain_agentmem.rendering import as_data, as_label
 from langchain_agentmem.steps import archive, core_memory, journal, recall
 from langchain_agentmem.steps.archive import Archive
@@ -196,11 +197,7 @@ def validated(name: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 -
     try:
         return TOOLS[name].model_validate(dict(arguments))
     except ValidationError as error:
-        faults = [
-            f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}"
-            for fault in error.errors(include_input=False, include_url=False)
-        ]
-        msg = f"Nothing was done. Correct the arguments: {'; '.join(faults)}."
+        msg = f"Nothing was done. Correct the arguments: {faults(error)}."
         raise EditError(msg) from error
 
 

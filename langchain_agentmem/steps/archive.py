@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.items import Cause, MemoryItem, MemoryOperation
 from langchain_agentmem.messages import speaker_of, time_of
 from langchain_agentmem.rendering import without_rendered
 from langchain_agentmem.retrieval.text import index_text
 from langchain_agentmem.scopes import reserved
 from langchain_agentmem.steps import journal
+from langchain_agentmem.steps.contention import insist
 from langchain_agentmem.steps.effects import Get, Now, Put, Ref, Steps, Write
 from langchain_agentmem.transcripts import message_from_json, message_to_json, said
 
@@ -94,25 +94,23 @@ def append(archive: Archive, messages: Sequence[AnyMessage]) -> Steps[list[Memor
         ConflictError: Other writers were quicker many times in a row.
     """
     real = [said for each in messages if (said := _without_ours(each)) is not None]
-    for attempt in range(_MAX_ATTEMPTS):
-        named = yield from with_ids(archive, real)
-        by_key = {archive.key(str(each.id)): each for each in named}
-        count, version = yield from _count(archive)
-        known = yield from journal.read([(archive.home, key) for key in by_key])
-        now = yield from Now()
-        numbers = iter(range(count, count + len(by_key)))
-        operations = [
-            _operation(archive, key, message, stored, numbers, now=now)
-            for (key, message), stored in zip(by_key.items(), known, strict=True)
-        ]
-        added = [op.key for op in operations if op.event == "ADD"]
-        puts, expect = _ordering(archive, added, count, version)
-        try:
-            return (yield from journal.apply(operations, also=puts, expect=expect))
-        except ConflictError:
-            if attempt == _MAX_ATTEMPTS - 1:
-                raise
-    return []
+    return (yield from insist(lambda: _append(archive, real), _MAX_ATTEMPTS))
+
+
+def _append(archive: Archive, messages: Sequence[AnyMessage]) -> Steps[list[MemoryOperation]]:
+    named = yield from with_ids(archive, messages)
+    by_key = {archive.key(str(each.id)): each for each in named}
+    count, version = yield from _count(archive)
+    known = yield from journal.read([(archive.home, key) for key in by_key])
+    now = yield from Now()
+    numbers = iter(range(count, count + len(by_key)))
+    operations = [
+        _operation(archive, key, message, stored, numbers, now=now)
+        for (key, message), stored in zip(by_key.items(), known, strict=True)
+    ]
+    added = [op.key for op in operations if op.event == "ADD"]
+    puts, expect = _ordering(archive, added, count, version)
+    return (yield from journal.apply(operations, also=puts, expect=expect))
 
 
 def with_ids(archive: Archive, messages: Sequence[AnyMessage]) -> Steps[list[AnyMessage]]:

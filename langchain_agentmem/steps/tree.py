@@ -275,17 +275,10 @@ def rebuild(tree: Tree, folding: Folding) -> Steps[list[MemoryOperation]]:
         kind="summary",
         content=text,
         metadata=_own(node, span_of(children[0])[0], span_of(children[-1])[1], children),
-        version=old.item.version + 1 if old else 1,
         observed_at=children[-1].observed_at,
     )
-    op = MemoryOperation(
-        event="UPDATE" if old else "ADD",
-        namespace=tree.home,
-        key=node.key,
-        before=old.item if old else None,
-        after=item,
-        cause=Cause(surface="consolidate"),
-    )
+    cause = Cause(surface="consolidate")
+    op = journal.successor(tree.ref(node), old.item if old else None, item, cause)
     return (yield from _commit(tree, left, [op], expect=[*children]))
 
 

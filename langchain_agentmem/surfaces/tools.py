@@ -25,6 +25,7 @@ from pydantic import (
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.messages import text_of
+from langchain_agentmem.parameters import one_of
 from langchain_agentmem.surfaces._tool_calls import (
     Access,
     ResponseFormat,
@@ -129,7 +130,7 @@ def create_manage_memory_tool(
         ```
     """
     actions = _permitted(actions_permitted)
-    _one_of("on_duplicate", on_duplicate, OnDuplicate)
+    one_of("on_duplicate", on_duplicate, get_args(OnDuplicate))
     access = Access.of(namespace, store, memory, clock, rng)
     if queue is not None:
         _same_namespace(queue, access)
@@ -210,8 +211,8 @@ def create_search_memory_tool(
     Raises:
         ConfigurationError: The namespace or an option is wrong.
     """
-    _one_of("format", format, ResultFormat)
-    _one_of("response_format", response_format, ResponseFormat)
+    one_of("format", format, get_args(ResultFormat))
+    one_of("response_format", response_format, get_args(ResponseFormat))
     access = Access.of(namespace, store, memory, clock, None)
     searcher = Searcher(
         template=access.template,
@@ -261,12 +262,6 @@ def _permitted(given: Iterable[Action]) -> tuple[Action, ...]:
         )
         raise ConfigurationError(msg)
     return tuple(action for action in get_args(Action) if action in wanted)
-
-
-def _one_of(name: str, given: object, allowed: Any) -> None:  # noqa: ANN401 - a Literal
-    if given not in get_args(allowed):
-        msg = f"{name} must be one of {list(get_args(allowed))}, not {given!r}."
-        raise ConfigurationError(msg)
 
 
 def _adapter(schema: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - str, a pydantic model or a TypedDict
