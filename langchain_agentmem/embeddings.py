@@ -102,7 +102,7 @@ class WordLlamaEmbeddings(_LocalEmbeddings):
         folder = Path(str(package.__file__)).parent
         return package.WordLlama.load(cache_dir=folder, disable_download=True)
 
-    def _embed(self, texts: list[str], *, is_query: bool) -> list[list[float]]:  # noqa: ARG002
+    def _embed(self, texts: list[str], *, is_query: bool) -> list[list[float]]:  # noqa: ARG002 - as the base
         known = [text for text in texts if any(map(_is_latin, text))]
         vectors = iter(self._model().embed(known, norm=True).tolist() if known else [])
         zero = [0.0] * self.dims
@@ -191,11 +191,11 @@ class MiniLMEmbeddings(_LocalEmbeddings):
         tokenizer.enable_truncation(_MINILM_TOKENS)
         return tokenizer, onnx.InferenceSession(str(weights.model_path()))
 
-    def _embed(self, texts: list[str], *, is_query: bool) -> list[list[float]]:  # noqa: ARG002
+    def _embed(self, texts: list[str], *, is_query: bool) -> list[list[float]]:  # noqa: ARG002 - as the base
         tokenizer, session = self._model()
         return [self._embed_one(tokenizer, session, text) for text in texts]
 
-    def _embed_one(self, tokenizer: Any, session: Any, text: str) -> list[float]:  # noqa: ANN401
+    def _embed_one(self, tokenizer: Any, session: Any, text: str) -> list[float]:  # noqa: ANN401 - as above
         ids = np.array([tokenizer.encode(text).ids], dtype=np.int64)
         inputs = {
             "input_ids": ids,

@@ -197,7 +197,7 @@ def _read_postgres(store: PooledPostgresStore) -> Iterator[Sequence[Record]]:
             "WHERE v.prefix = s.prefix AND v.key = s.key)"
         )
     sql = (
-        f"SELECT prefix, key, value, created_at, updated_at, ttl_minutes, expires_at, "  # noqa: S608
+        f"SELECT prefix, key, value, created_at, updated_at, ttl_minutes, expires_at, "  # noqa: S608 - fixed text
         f"{fields} AS fields FROM store s WHERE (expires_at IS NULL OR expires_at > now()) "
         "ORDER BY updated_at, prefix, key LIMIT %s OFFSET %s"
     )

@@ -119,7 +119,7 @@ class LangGraphVectorStore(VectorStore):
         """Do what `add_texts` does without blocking the loop."""
         return await adrive(self._add(list(texts), metadatas, ids))
 
-    def add_documents(self, documents: list[Document], **options: Any) -> list[str]:  # noqa: ANN401
+    def add_documents(self, documents: list[Document], **options: Any) -> list[str]:  # noqa: ANN401 - LangChain's
         """Add documents under their ids and return these; see `add_texts`."""
         return self.add_texts(*_parts(documents), **{"ids": _ids(documents), **options})
 
@@ -131,7 +131,7 @@ class LangGraphVectorStore(VectorStore):
         """Do what `add_documents` does without blocking the loop."""
         return await self.aadd_texts(*_parts(documents), **{"ids": _ids(documents), **options})
 
-    def delete(self, ids: Sequence[str] | None = None, **_: Any) -> bool | None:  # noqa: ANN401
+    def delete(self, ids: Sequence[str] | None = None, **_: Any) -> bool | None:  # noqa: ANN401 - LangChain's
         """Delete documents; missing ids are ignored.
 
         Raises:
@@ -139,7 +139,7 @@ class LangGraphVectorStore(VectorStore):
         """
         return drive(self._delete(ids))
 
-    async def adelete(self, ids: Sequence[str] | None = None, **_: Any) -> bool | None:  # noqa: ANN401
+    async def adelete(self, ids: Sequence[str] | None = None, **_: Any) -> bool | None:  # noqa: ANN401 - LangChain's
         """Do what `delete` does without blocking the loop."""
         return await adrive(self._delete(ids))
 

@@ -241,7 +241,7 @@ class VectorStoreBaseStore(Closing, BaseStore):
         if stale:
             yield Call(self.vectorstore, "delete", (stale,))
 
-    def _rank(self, op: StoreSearchOp, test: Any) -> Work[list[SearchItem]]:  # noqa: ANN401
+    def _rank(self, op: StoreSearchOp, test: Any) -> Work[list[SearchItem]]:  # noqa: ANN401 - a filter
         """Fetch growing pages of hits until enough items match or the hits are exhausted."""
         wanted = op.limit + op.offset
         size = min(max(_FIRST_PAGE, wanted), _LARGEST_FIRST_PAGE)

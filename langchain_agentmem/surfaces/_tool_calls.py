@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.messages import to_messages
+from langchain_agentmem.parameters import faults
 from langchain_agentmem.scopes import NamespaceTemplate, Scope, running, scope_within
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.environment import Clock, Environment, utc_now
@@ -179,10 +180,10 @@ def make_tool(
     """
 
     # LangGraph recognizes an injected argument by its plain annotation only, so no `| None`.
-    def call(runtime: ToolRuntime[Any, Any] = None, **named: Any) -> Any:  # type: ignore[assignment] # noqa: ANN401
+    def call(runtime: ToolRuntime[Any, Any] = None, **named: Any) -> Any:  # type: ignore[assignment] # noqa: ANN401 - injected, any result
         return run(steps(named, runtime), environment(runtime))
 
-    async def acall(runtime: ToolRuntime[Any, Any] = None, **named: Any) -> Any:  # type: ignore[assignment] # noqa: ANN401
+    async def acall(runtime: ToolRuntime[Any, Any] = None, **named: Any) -> Any:  # type: ignore[assignment] # noqa: ANN401 - injected, any result
         return await arun(steps(named, runtime), environment(runtime))
 
     for each in (call, acall):
@@ -204,11 +205,7 @@ def _explain(error: Any) -> str:  # noqa: ANN401 - LangChain also names pydantic
     """Say what is wrong with a call's arguments, without repeating their values."""
     if not isinstance(error, ValidationError):
         return f"Invalid arguments: {type(error).__name__}."
-    faults = [
-        f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}"
-        for fault in error.errors(include_input=False, include_url=False)
-    ]
-    return f"Nothing was done. Correct the arguments and call again: {'; '.join(faults)}."
+    return f"Nothing was done. Correct the arguments and call again: {faults(error)}."
 
 
 def handle_of(key: str) -> str:

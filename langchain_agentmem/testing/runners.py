@@ -129,7 +129,7 @@ class Runner:
         """Run a coroutine on a new loop."""
         return asyncio.run(work)
 
-    def call(self, store: BaseStore, name: str, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def call(self, store: BaseStore, name: str, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - any method's
         """Call a method that LangGraph's interface does not have."""
         return getattr(store, name)(*args, **options)
 
@@ -161,7 +161,7 @@ class AsyncRunner(Runner):
         """Run a coroutine on the loop of the stores."""
         return self._loop.run(work)
 
-    def call(self, store: BaseStore, name: str, *args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def call(self, store: BaseStore, name: str, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - any method's
         """Call the async twin if there is one."""
         raw = self.raw(store)
         return self._loop.run(_await_if_needed(raw, name, args, options))

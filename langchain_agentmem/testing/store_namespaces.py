@@ -42,7 +42,7 @@ class OrderConformance(StoreSuite):
             subject.list_namespaces(**options)
 
     @pytest.mark.parametrize("number", [True, 1.5, "3", None], ids=repr)
-    def test_l1_number_must_be_an_integer(self, subject: BaseStore, number: Any) -> None:  # noqa: ANN401
+    def test_l1_number_must_be_an_integer(self, subject: BaseStore, number: Any) -> None:  # noqa: ANN401 - any wrong value
         """L1: a bool, a float, a string or None is no limit."""
         with expect_error(ValueError, f"search with limit={number!r}"):
             subject.search(_NS, limit=number)
