@@ -29,7 +29,7 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Any, Final
 
-import langmem  # type: ignore[import-untyped]
+import langmem  # type: ignore[import-untyped]  # published without annotations
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, SummarizationMiddleware
 from langchain_core.chat_history import InMemoryChatMessageHistory
@@ -273,7 +273,7 @@ def awaited(store: TimedStore) -> dict[str, Call]:
         "manage_memory": lambda: manage.ainvoke(fact(), ANN),
     }
     return {
-        name: lambda make=make: loop.run_until_complete(make())  # type: ignore[misc]
+        name: lambda make=make: loop.run_until_complete(make())  # type: ignore[misc]  # a bound name
         for name, make in ways.items()
     }
 

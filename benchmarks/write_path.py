@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-import langmem  # type: ignore[import-untyped]
+import langmem  # type: ignore[import-untyped]  # published without annotations
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import PutOp

@@ -197,7 +197,7 @@ def context_schema(
         )
         for each in variables
     ]
-    presets = Literal[tuple(sorted(type(parameters).presets))]  # type: ignore[valid-type]
+    presets = Literal[tuple(sorted(type(parameters).presets))]  # type: ignore[valid-type]  # made at runtime
     chosen = ("preset", presets, described(preset, "Named set of parameters to begin with."))
     types = get_type_hints(type(parameters))
     scalars = [

@@ -129,7 +129,7 @@ class Record:
 
     def conversation(self) -> list[AnyMessage]:
         """Return the messages."""
-        return messages_from_dict(list(self.messages))  # type: ignore[return-value]
+        return messages_from_dict(list(self.messages))  # type: ignore[return-value]  # every message class is one of the union
 
 
 def bucket_id(scope: tuple[str, ...], thread_id: str | None, number: int) -> str:

@@ -95,7 +95,7 @@ class LangMemExtractor:
         return Decision(value=value, model=_name(self.model))
 
     def _manager(self, request: Request) -> Any:  # noqa: ANN401 - LangMem is not typed
-        from langmem import create_memory_manager  # type: ignore[import-untyped]
+        from langmem import create_memory_manager  # type: ignore[import-untyped]  # published without annotations
 
         schemas = [each for each in request.rules.schemas if issubclass(each, BaseModel)]
         actions = request.rules.actions

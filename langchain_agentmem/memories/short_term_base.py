@@ -324,7 +324,7 @@ class ShortTermMemory(Memory):
     @property
     def rewrites(self) -> bool:
         """Whether the graph's own messages are bounded too."""
-        parameters: ShortTermParameters = self.parameters  # type: ignore[assignment]
+        parameters: ShortTermParameters = self.parameters  # type: ignore[assignment]  # the class's own
         return parameters.mode == "rewrite"
 
     @property

@@ -120,7 +120,7 @@ class SummaryBufferMemory(SummarizingMemory):
 
     def __init__(self, **kwargs: Any) -> None:  # noqa: ANN401 - those of `ShortTermMemory`
         super().__init__(**kwargs)
-        params: SummaryBufferParameters = self.parameters  # type: ignore[assignment]
+        params: SummaryBufferParameters = self.parameters  # type: ignore[assignment]  # the class's own
         fractions = [kind for clause in params.clauses for kind in clause] + [params.kept[0]]
         if "fraction" in fractions and self.measure(params).window is None:
             msg = "A fraction needs the size of the model's context: pass window=128_000 or so."

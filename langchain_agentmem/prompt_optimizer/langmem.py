@@ -82,7 +82,7 @@ class LangMemStrategy:
     def _optimizer(self) -> Runnable[Any, Any]:
         """Return its optimizer inside of a runnable that hands the callbacks down."""
         from langchain_core.runnables import RunnableLambda
-        from langmem import create_prompt_optimizer  # type: ignore[import-untyped]
+        from langmem import create_prompt_optimizer  # type: ignore[import-untyped]  # published without annotations
 
         if self.model is None:
             msg = "LangMemStrategy has no model: LangMemStrategy(kind, model='provider:name')."

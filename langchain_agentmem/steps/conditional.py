@@ -41,7 +41,7 @@ def batch(store: BaseStore, ops: Sequence[Op], expect: Mapping[Ref, int | None])
     if not expect:
         return _apply(store, ops)
     if _has_conditional_writes(store):
-        return _wider(store).batch(list(ops), expect=expect)  # type: ignore[no-any-return]
+        return _wider(store).batch(list(ops), expect=expect)  # type: ignore[no-any-return]  # a store's own wider batch
     locks = _locks_of(store, expect)
     for lock in locks:
         lock.acquire()
@@ -64,7 +64,7 @@ async def abatch(
     if not expect:
         return await _aapply(store, ops)
     if _has_conditional_writes(store):
-        return await _wider(store).abatch(list(ops), expect=expect)  # type: ignore[no-any-return]
+        return await _wider(store).abatch(list(ops), expect=expect)  # type: ignore[no-any-return]  # a store's own wider batch
     held: list[threading.Lock] = []
     try:
         for lock in _locks_of(store, expect):

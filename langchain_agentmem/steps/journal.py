@@ -252,7 +252,7 @@ def _entry(version: int, record: Mapping[str, object], after: MemoryItem) -> Jou
     cause = record.get("cause")
     return JournalEntry(
         version=version,
-        event=record["event"],  # type: ignore[arg-type]
+        event=record["event"],  # type: ignore[arg-type]  # written by `_record`
         at=parse_timestamp(str(record["at"])),
         cause=Cause.from_dict(cause if isinstance(cause, Mapping) else {}),
         before=MemoryItem.from_value(before) if isinstance(before, Mapping) else None,

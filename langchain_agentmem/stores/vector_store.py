@@ -64,7 +64,7 @@ class LangGraphVectorStore(VectorStore):
         return self._embedding
 
     @classmethod
-    def from_texts(  # type: ignore[override]
+    def from_texts(  # type: ignore[override]  # keyword-only options of its own
         cls,
         texts: list[str],
         embedding: Embeddings,

@@ -107,5 +107,5 @@ def with_new_ids(
     named: list[AnyMessage] = []
     for message in messages:
         update = {} if message.id and not replace else {"id": (yield from NewId())}
-        named.append(message.model_copy(update=update))  # type: ignore[arg-type]
+        named.append(message.model_copy(update=update))  # type: ignore[arg-type]  # a message as it was given
     return named

@@ -179,7 +179,7 @@ async def _leave(opened: Any) -> None:  # noqa: ANN401 - an async context manage
 async def _await_if_needed(
     store: BaseStore, name: str, args: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:  # noqa: ANN401 - any result
-    result = getattr(store, f"a{name}", getattr(store, name, None))(*args, **options)  # type: ignore[misc]
+    result = getattr(store, f"a{name}", getattr(store, name, None))(*args, **options)  # type: ignore[misc]  # either twin
     return await result if inspect.isawaitable(result) else result
 
 

@@ -108,7 +108,7 @@ class BatchConformance(StoreSuite):
         _, _, got, found, listed = subject.batch(ops)
         value = getattr(got, "value", None)
         expect_equal(value, {"n": 1}, "value read beside the put")
-        values = [item.value for item in found] if isinstance(found, list) else found  # type: ignore[union-attr]
+        values = [item.value for item in found] if isinstance(found, list) else found  # type: ignore[union-attr]  # a search's result
         expect_equal(values, [{"n": 1}], "values found beside the puts")
         expect_equal(listed, [_NS], "namespaces listed beside the puts")
 

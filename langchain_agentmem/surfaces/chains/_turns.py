@@ -81,14 +81,14 @@ def _value(values: Mapping[str, Any], key: str, name: str) -> Any:  # noqa: ANN4
 def asked(value: Any) -> list[AnyMessage]:  # noqa: ANN401 - what a chain takes
     """Return what the user said as messages: a text, message, content blocks, or a list."""
     if isinstance(value, BaseMessage):
-        return [value]  # type: ignore[list-item]
+        return [value]  # type: ignore[list-item]  # every message class is one of the union
     if isinstance(value, list) and value:
         if all(isinstance(each, BaseMessage) for each in value):
             return list(value)
         if all(isinstance(each, dict) and "type" in each and "role" not in each for each in value):
             return [HumanMessage(value)]
         if all(isinstance(each, dict | tuple) for each in value):
-            return convert_to_messages(value)  # type: ignore[return-value]
+            return convert_to_messages(value)  # type: ignore[return-value]  # as above
     return [HumanMessage(_text(value))]
 
 
@@ -101,7 +101,7 @@ def answered(value: Any, steps: Any) -> list[AnyMessage]:  # noqa: ANN401 - what
     """
     tools = [each for step in steps or () for each in _tool_messages(step)]
     if isinstance(value, BaseMessage):
-        return [*tools, value]  # type: ignore[list-item]
+        return [*tools, value]  # type: ignore[list-item]  # every message class is one of the union
     if isinstance(value, list) and value and all(isinstance(each, BaseMessage) for each in value):
         return [*tools, *value]
     return [*tools, AIMessage(_text(value))]
