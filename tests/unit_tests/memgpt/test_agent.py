@@ -53,7 +53,7 @@ def test_endless_heartbeat_stops_with_a_reason(world: World) -> None:
 
 
 def test_agent_is_never_silent_after_a_memory_edit(world: World) -> None:
-    """A weak model that forgets the heartbeat is asked once more, until it replies."""
+    """A weak model that forgets the heartbeat is asked until it replies (letta #601, #2526)."""
     memory = world.memory([REMEMBER, "Noted."])
     assert world.turn(memory, "I have a dog.")["messages"][-1].content == "Noted."
 

@@ -58,7 +58,7 @@ def test_no_warning_below_the_threshold(world: World) -> None:
 
 
 def test_flush_evicts_half_and_summarizes_with_the_old_summary(world: World) -> None:
-    """The kept part starts with a user or assistant message; the old summary is read anew."""
+    """The kept part starts with user or assistant; the old summary is read anew (letta #1947)."""
     summaries = iter(["FIRST summary", "SECOND summary", "THIRD summary", "FOURTH summary"])
 
     def reply(messages: list[BaseMessage]) -> str:
@@ -153,7 +153,7 @@ def test_evicted_message_is_found_by_search(world: World) -> None:
 
 
 def test_failing_summary_keeps_the_old_one_and_completes_the_turn(world: World) -> None:
-    """The turn is answered, one event tells of it, and every message is searchable."""
+    """The turn is answered, one event tells of it, all is searchable (letta #957, #1127)."""
 
     def reply(messages: list[BaseMessage]) -> str | Exception:
         folding = "<new_part>" in str(messages[-1].content)
@@ -173,7 +173,7 @@ def test_failing_summary_keeps_the_old_one_and_completes_the_turn(world: World) 
 
 
 def test_over_long_message_is_a_clear_error(world: World) -> None:
-    """One message that cannot fit ends the turn with the limit, and is not tried for ever."""
+    """One message that cannot fit ends the turn with the limit, not in a loop (letta #1571)."""
     memory = world.memory([], window=100)
     with pytest.raises(PromptTooLongError, match="limit is 100"):
         world.turn(memory, filler(300))

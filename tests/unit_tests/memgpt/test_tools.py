@@ -69,7 +69,7 @@ def test_characters_are_code_points(world: World) -> None:
     ],
 )
 def test_refused_edit_says_why_and_changes_nothing(world: World, edit: AIMessage, why: str) -> None:
-    """The model is told what is wrong; the block stays as it was, byte for byte."""
+    """The model is told what is wrong; the block stays byte for byte (letta PR #1616)."""
     used(world, append("Ann drinks tea, only tea."))
     texts, states = used(world, edit)
     assert states == ["error"]
@@ -108,7 +108,7 @@ def test_edit_is_in_the_next_prompt_and_in_the_history(world: World) -> None:
 
 
 def test_written_block_survives_a_new_definition(world: World) -> None:
-    """A program that starts again with first values does not overwrite what was learned."""
+    """A program that starts again does not overwrite what was learned (letta #417)."""
     used(world, append("Ann lives in Oslo."))
     memory = world.memory(["ok"], blocks=(CoreBlock(label="human", value="Nothing yet."),))
     world.turn(memory, "go")
@@ -135,7 +135,7 @@ def test_lost_race_tells_the_present_value(world: World) -> None:
 
 
 def test_same_note_is_kept_once(world: World) -> None:
-    """The second insert of a text names the note that is there."""
+    """The second insert of a text names the note that is there (letta #3116)."""
     insert = call("archival_memory_insert", content="The code is 17.", tags=["safe"])
     texts, states = used(world, insert, call("archival_memory_insert", content="The code is 17."))
     assert states == ["success", "success"]
@@ -217,7 +217,7 @@ def test_chinese_is_found(world: World) -> None:
 
 
 def test_results_are_cut_with_a_note(world: World) -> None:
-    """A long result of a tool is shown in part, and says so."""
+    """A long result of a tool is shown in part, and says so (letta #1635)."""
     used(world, call("archival_memory_insert", content="tea " * 500))
     texts, _ = used(world, call("archival_memory_search", query="tea"), tool_result_limit=100)
     assert len(texts[0]) < 200

@@ -341,7 +341,7 @@ def test_nothing_recalled_adds_nothing(agents: Agents, store: BaseStore) -> None
 
 
 def test_block_stands_behind_the_cache_breakpoint(agents: Agents, store: BaseStore) -> None:
-    """A cached system prompt stays byte for byte what it was."""
+    """A cached system prompt stays byte for byte what it was (deepagents PR #2070)."""
     cached: list[Any] = [
         {"type": "text", "text": "Rules.", "cache_control": {"type": "ephemeral"}},
     ]
