@@ -1,6 +1,7 @@
 """N turns at once leave N turns recorded, whatever the surface: in threads and in coroutines."""
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START, StateGraph
 from langgraph.store.base import BaseStore
@@ -22,14 +23,19 @@ from langchain_agentmem import (
     create_manage_memory_tool,
 )
 from langchain_agentmem.consolidation import MemoryQueue
+from langchain_agentmem.memories import WindowMemory
+from langchain_agentmem.scopes import ROOT
 from langchain_agentmem.surfaces import (
+    ShortTermMiddleware,
     StoreChatMessageHistory,
     create_memory_agent,
+    mem0,
     remember_node,
     submit_node,
 )
+from langchain_agentmem.surfaces.langmem import create_memory_store_manager
 from langchain_agentmem.testing import ScriptedChatModel
-from tests.unit_tests.memories.conversations import FACT, at_once
+from tests.unit_tests.memories.conversations import FACT, at_once, summarizer
 
 ANN: RunnableConfig = {"configurable": {"user_id": "ann", "thread_id": "monday"}}
 COUNT = 8
@@ -160,6 +166,84 @@ def background_chain(store: BaseStore) -> Surface:
     return chain(store, background=True)
 
 
+def classic_chain(store: BaseStore, shape: str, **options: Any) -> Surface:  # noqa: ANN401 - the class's options
+    """A drop-in chain memory."""
+    pytest.importorskip("langchain_classic")
+    from langchain_agentmem.surfaces import chains
+
+    memory = getattr(chains, shape)(store=store, session_id="s", **options)
+    return Surface(
+        lambda number: memory.save_context({"input": fact(number)}, {"response": "ok"}),
+        lambda number: memory.asave_context({"input": fact(number)}, {"response": "ok"}),
+        lambda: everything_said(store),
+    )
+
+
+def everything_said(store: BaseStore) -> list[str]:
+    """Return the texts of the user that lie in any archive."""
+    return [
+        str(each.value["content"])
+        for name in store.list_namespaces(limit=1000)
+        if name[0] != ROOT and name[-1] in {"archive", "turns"}
+        for each in store.search(name, limit=100)
+    ]
+
+
+def window_chain(store: BaseStore) -> Surface:
+    """The chain memory of the last turns."""
+    return classic_chain(store, "ConversationBufferWindowMemory", k=2)
+
+
+def token_chain(store: BaseStore) -> Surface:
+    """The chain memory within a number of tokens."""
+    return classic_chain(store, "ConversationTokenBufferMemory", max_token_limit=30)
+
+
+def summary_chain(store: BaseStore) -> Surface:
+    """The chain memory with a summary and the newest turns."""
+    name, model = "ConversationSummaryBufferMemory", summarizer()
+    return classic_chain(store, name, llm=model, max_token_limit=30)
+
+
+def vector_chain(store: BaseStore) -> Surface:
+    """The chain memory of relevant turns."""
+    return classic_chain(store, "VectorStoreRetrieverMemory")
+
+
+def view(store: BaseStore) -> Surface:
+    """An agent whose view is a short-term memory."""
+    model = ScriptedChatModel(replies=lambda _: "ok")
+    middleware = [ShortTermMiddleware(WindowMemory(k=2))]
+    made = create_agent(model, [], middleware=middleware, store=store)
+    return graph_surface(made, lambda: everything_said(store))
+
+
+def mem0_names(store: BaseStore) -> Surface:
+    """mem0's own names."""
+    made, amade = mem0.Memory(store=store), mem0.AsyncMemory(store=store)
+    return Surface(
+        lambda number: made.add(fact(number), user_id="ann", infer=False),
+        lambda number: amade.add(fact(number), user_id="ann", infer=False),
+        lambda: [each["memory"] for each in made.get_all(user_id="ann")["results"]],
+    )
+
+
+def manager(store: BaseStore) -> Surface:
+    """LangMem's store manager."""
+
+    def reply(messages: list[BaseMessage]) -> str:
+        said = FACT.findall(messages[-1].text)[-1]
+        return json.dumps({"memories": [{"action": "create", "content": f"{said} is so."}]})
+
+    model = ScriptedChatModel(replies=reply)
+    made = create_memory_store_manager(model, namespace=("memories", "ann"), store=store)
+    return Surface(
+        lambda number: made.invoke(said(number)),
+        lambda number: made.ainvoke(said(number)),
+        lambda: texts(store, ("memories", "ann")),
+    )
+
+
 SURFACES = (
     agent,
     in_background,
@@ -170,6 +254,13 @@ SURFACES = (
     history,
     chain,
     background_chain,
+    window_chain,
+    token_chain,
+    summary_chain,
+    vector_chain,
+    view,
+    mem0_names,
+    manager,
 )
 
 
