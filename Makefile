@@ -45,21 +45,21 @@ studio: $(VENV)/integration.stamp ## Open the graphs in LangGraph Studio, withou
 drawings: $(VENV)/dev.stamp ## Draw the graphs into the documentation anew.
 	$(BIN)/python scripts/drawings.py
 
-bench: bench_surfaces bench_writes bench_stores ## Measure speed: surfaces, the write path, stores.
+bench: bench_surfaces bench_writes bench_stores ## Measure speed, half an hour: surfaces, the write path, stores.
 
-bench_surfaces: $(VENV)/dev.stamp ## Measure what each surface costs.
-	$(BIN)/python benchmarks/surfaces.py $(ARGS)
+bench_surfaces: $(VENV)/dev.stamp ## Measure what each surface costs; SURFACES=... passes options.
+	$(BIN)/python benchmarks/surfaces.py $(SURFACES)
 
-bench_writes: $(VENV)/dev.stamp ## Measure what writing with a model costs beside LangMem; ARGS=... passes options.
-	$(BIN)/python benchmarks/write_path.py $(ARGS)
+bench_writes: $(VENV)/dev.stamp ## Measure what writing with a model costs beside LangMem; WRITES=... passes options.
+	$(BIN)/python benchmarks/write_path.py $(WRITES)
 
 bench-quality: $(VENV)/integration.stamp ## Measure recall as in the README: DATA=folder; ARGS=... passes options.
 	@test -n "$(DATA)" || { echo "Name the folder of data: make bench-quality DATA=folder"; exit 1; }
 	$(BIN)/agentmem bench --data $(DATA) --memory RAGMemory --memory RAGMemory:embed=minilm \
 		--out build/bench-quality $(ARGS)
 
-bench_stores: $(BENCH)/bench.stamp ## Compare stores in one run, minutes long; ARGS=... passes options.
-	$(BENCH)/bin/python benchmarks/stores.py $(ARGS)
+bench_stores: $(BENCH)/bench.stamp ## Compare stores in one run, minutes long; STORES=... passes options.
+	$(BENCH)/bin/python benchmarks/stores.py $(STORES)
 
 survival: $(VENV)/dev.stamp ## Kills, contention and random work at length, 10 to 15 minutes; ARGS=... passes options.
 	$(BIN)/python -m tests.survival $(ARGS)
