@@ -59,12 +59,21 @@ def kth_largest(values: NDArray[np.floating], k: int) -> float:
         values: The values, in any order.
         k: 1 for the largest.
     """
+    if len(values) > _BLOCKS * k:
+        values = values[values >= bar_of_best(values, k)]
+    return float(np.partition(values, len(values) - k)[len(values) - k])
+
+
+def bar_of_best(values: NDArray[np.floating], k: int) -> float:
+    """Return a number that at least k of at least k values reach, and few more; the k-th, or less.
+
+    Args:
+        values: The values, in any order, without NaN.
+        k: How many must reach it.
+    """
     width = len(values) // (_BLOCKS * k)
-    if width > 1:
-        # At least k blocks have a maximum of at least `bar`: nothing below it can count.
-        maxima = values[: len(values) // width * width].reshape(-1, width).max(axis=1)
-        bar = np.partition(maxima, len(maxima) - k)[len(maxima) - k]
-        values = values[values >= bar]
+    if width > 1:  # as many blocks as that have a maximum that reaches it
+        values = values[: len(values) // width * width].reshape(-1, width).max(axis=1)
     return float(np.partition(values, len(values) - k)[len(values) - k])
 
 

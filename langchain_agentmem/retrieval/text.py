@@ -39,6 +39,9 @@ _TOKEN: Final = re.compile(
 )
 _UNSPACED_START: Final = re.compile(f"[{_UNSPACED}]")
 _ASCII_WORD: Final = re.compile("[a-z0-9]+")
+_WORDS_APART: Final = {  # with `split` twice as fast as the expression, on folded ASCII
+    code: chr(code) if _ASCII_WORD.match(chr(code)) else " " for code in range(128)
+}
 _UNSPACED_STOP: Final = re.compile("|".join(CJK_STOP_WORDS))
 # Diacritics that are optional in writing: Latin, Greek and Cyrillic accents, Hebrew points, Arabic
 # vowels and lengthening. Marks of other scripts (the Japanese dakuten, Indic and Thai vowels) are
@@ -103,7 +106,7 @@ def terms(text: str) -> list[str]:
     """
     folded = fold(text)
     if folded.isascii():
-        return list(map(stem, _ASCII_WORD.findall(folded)))
+        return list(map(stem, folded.translate(_WORDS_APART).split()))
     return terms_of(_words(folded))
 
 
@@ -146,7 +149,7 @@ def is_content_word(word: str) -> bool:
 def _words(folded: str) -> list[str]:
     """Split a folded text into words, runs without spaces and emoji."""
     if folded.isascii():
-        return _ASCII_WORD.findall(folded)
+        return folded.translate(_WORDS_APART).split()
     return [match.group() for match in _TOKEN.finditer(folded)]
 
 

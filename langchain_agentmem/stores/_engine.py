@@ -43,6 +43,7 @@ class Plan:
         queries: The queries to embed, each once.
         documents: The texts to embed, each once.
         expected: The versions a conditional write depends on.
+        known: What the file had under the keys of the puts.
     """
 
     ops: list[StoreOp]
@@ -52,6 +53,7 @@ class Plan:
     queries: list[str]
     documents: list[str] = field(default_factory=list)
     expected: _writes.Expected | None = None
+    known: _writes.Known | None = None
 
     @property
     def units(self) -> list[Unit]:
@@ -152,11 +154,10 @@ class Engine:
 
     def reuse(self, batch: Plan) -> None:
         """Take over vectors of unchanged texts, and list the texts that must be embedded."""
-        puts = [put for put in batch.puts if put.units]
-        if not puts:
+        if not any(put.units for put in batch.puts):
             return
         with self.database.reader() as connection:
-            _writes.reuse_units(connection, puts)
+            batch.known = _writes.reuse_units(connection, batch.puts)
         if self._settings is not None and self._settings.embeddings is not None:
             batch.documents = list(
                 dict.fromkeys(unit.text for unit in batch.units if unit.vector is None)
@@ -218,7 +219,11 @@ class Engine:
             _writes.check_versions(transaction.connection, batch.expected, now)
         if refreshed:
             _writes.refresh(transaction, refreshed, now)
-        _writes.apply_puts(transaction, batch.puts, now, omit_expired=self._omit_expired)
+        _writes.apply_puts(
+            *(transaction, batch.puts, now),
+            omit_expired=self._omit_expired,
+            known=batch.known,
+        )
 
     def _read(
         self, batch: Plan, vectors: dict[str, _vectors.Floats], now: int, results: list[Any]

@@ -36,6 +36,11 @@ class Transaction:
             raise contradiction()
         self._before = self._change = row[0]
 
+    @property
+    def change(self) -> int:
+        """How far the file's one sequence of changes has come."""
+        return self._change
+
     def next_change(self) -> int:
         """Return the next number of the file's one sequence of changes."""
         self._change += 1

@@ -230,9 +230,12 @@ class MemoryIndex:
         return scores
 
     def _apply(self, connection: sqlite3.Connection, after: int) -> None:
-        removed = connection.execute("SELECT item FROM removed WHERE change > ?", (after,))
-        items = [item for (item,) in removed]
-        for segment in self.segments.all() if items else ():
+        gone: dict[Segment, list[int]] = {}
+        removed = connection.execute("SELECT item, places FROM removed WHERE change > ?", (after,))
+        for item, places in removed:
+            for segment in self.segments.marked(places):
+                gone.setdefault(segment, []).append(item)
+        for segment, items in gone.items():
             if segment.remove_many(items):
                 self._grown.add(segment)
         sql = f"SELECT i.id, n.path, i.updated_at, i.seq, i.expires_at {_CHANGED}"

@@ -213,8 +213,9 @@ def plan_puts(ops: Iterable[PutOp], settings: IndexSettings | None) -> list[Put]
     """Turn checked put ops into writes; of several for one key the last one stays."""
     last: dict[tuple[tuple[str, ...], str], PutOp] = {}
     for op in ops:
-        last.pop((op.namespace, op.key), None)
-        last[op.namespace, op.key] = op
+        place = op.namespace, op.key
+        last.pop(place, None)  # so that the order is that of the last ones
+        last[place] = op
         if op.value is not None and op.index is not None and op.index is not False:
             check_fields(op.index)
     return [_plan(op, settings) for op in last.values()]
@@ -249,8 +250,12 @@ def extract(
     if settings is None or index is False:
         return []
     paths = settings.fields if index is None else index
-    texts = [text[:INDEXED_CHARACTERS] for path in paths for text in _texts(value, path)]
-    units = [Unit(text, digest(text)) for text in texts if text.strip()]
+    units: list[Unit] = []
+    for path in paths:
+        for whole in _texts(value, path):
+            text = whole[:INDEXED_CHARACTERS]
+            if text and not text.isspace():
+                units.append(Unit(text, digest(text)))
     if len(units) >= MAX_UNITS:
         msg = f"An item can have {MAX_UNITS - 1} indexed texts at most, not {len(units)}."
         raise ValueError(msg)

@@ -33,5 +33,13 @@ def _add_checksums(connection: sqlite3.Connection) -> None:
     connection.execute("UPDATE items SET checksum = checksum(key, CAST(value AS BLOB))")
 
 
-MIGRATIONS: Final[Mapping[int, Callable[[sqlite3.Connection], None]]] = {1: _add_checksums}
+def _add_places(connection: sqlite3.Connection) -> None:
+    """Version 3 notes where a removed item lay, so that only those look for it who can hold it."""
+    connection.execute("ALTER TABLE removed ADD COLUMN places BLOB")
+
+
+MIGRATIONS: Final[Mapping[int, Callable[[sqlite3.Connection], None]]] = {
+    1: _add_checksums,
+    2: _add_places,
+}
 """The step from each version to the next one."""

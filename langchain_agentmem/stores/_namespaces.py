@@ -6,6 +6,7 @@ paths below a prefix therefore start with its encoding and lie together in code 
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Final
 
 from langgraph.store.base import InvalidNamespaceError, MatchCondition
@@ -15,6 +16,7 @@ _AFTER_SEPARATOR: Final = "\x20"
 _ESCAPE: Final = "\x1e"
 RESERVED_ROOT: Final = "_agentmem"
 RESERVED_PATH: Final = RESERVED_ROOT + SEPARATOR
+MARK_BYTES: Final = 8
 
 
 def encode(namespace: Iterable[str]) -> str:
@@ -47,6 +49,22 @@ def bounds(path: str) -> tuple[str, str]:
 def is_reserved(path: str) -> bool:
     """Tell whether a path lies under the root that shorter prefixes do not show."""
     return path.startswith(RESERVED_PATH)
+
+
+@lru_cache(maxsize=4096)
+def mark(path: str) -> bytes:
+    """Return `MARK_BYTES` that stand for a path and tell nothing of it."""
+    return blake2b(path.encode(), digest_size=MARK_BYTES).digest()
+
+
+def marks(path: str) -> bytes:
+    """Return the marks of all prefixes that see the items of a path, one after the other."""
+    return b"".join(map(mark, seen_from(path)))
+
+
+def seen_from(path: str) -> list[str]:
+    """Return the prefixes that see the items of a path, shortest first."""
+    return ancestors(path) if is_reserved(path) else ["", *ancestors(path)]
 
 
 def covers(root: str, path: str) -> bool:

@@ -87,7 +87,7 @@ class ScoredItem(SearchItem):
 
     __slots__ = ("parts",)
 
-    def __init__(
+    def __init__(  # a search makes ten; the base classes take twice as long
         self,
         *,
         namespace: tuple[str, ...],
@@ -98,8 +98,13 @@ class ScoredItem(SearchItem):
         score: float | None = None,
         parts: Mapping[str, float] | None = None,
     ) -> None:
-        super().__init__(namespace, key, value, created_at, updated_at, score)
-        self.parts = dict(parts or {})
+        self.namespace = namespace
+        self.key = key
+        self.value = value
+        self.created_at = created_at
+        self.updated_at = updated_at
+        self.score = score
+        self.parts = {} if parts is None else parts
 
 
 def check_op(op: object) -> StoreOp:
@@ -151,7 +156,10 @@ def _check_put(op: PutOp) -> PutOp:
     if op.ttl is not None and not is_minutes(op.ttl):
         msg = f"ttl must be {_MINUTES}, not {op.ttl!r}."
         raise ValueError(msg)
-    return op._replace(namespace=tuple(op.namespace), key=check_key(op.key))
+    key = check_key(op.key)
+    if key is op.key and type(op.namespace) is tuple:
+        return op
+    return op._replace(namespace=tuple(op.namespace), key=key)
 
 
 def is_minutes(number: object) -> bool:

@@ -5,7 +5,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -20,13 +20,14 @@ from langchain_agentmem.errors import (
 from langchain_agentmem.stores._migrations import migrate
 from langchain_agentmem.stores._namespaces import is_unicode
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 APPLICATION_ID: Final = 0x41474D31  # "AGM1"
 UNIT_BITS: Final = 20
 """A unit (one indexed text) is numbered `item << UNIT_BITS | n`: no index from item to units."""
 
 MISREAD: Final = (TypeError, ValueError, OverflowError, AttributeError, LookupError)
 """What Python raises when a column holds another type, size or range than was written."""
+_EXPLAINED: Final = (sqlite3.Error, *MISREAD)
 _RETRY_S: Final = 0.001
 _MAX_NAME_BYTES: Final = 255 - len("-journal")  # SQLite puts files with such endings beside it
 
@@ -51,10 +52,10 @@ CREATE TABLE items(
 CREATE INDEX items_newest ON items(namespace_id, updated_at, seq, expires_at);
 CREATE INDEX items_change ON items(change);
 CREATE INDEX items_expiry ON items(expires_at) WHERE expires_at IS NOT NULL;
-CREATE TABLE removed(change INTEGER PRIMARY KEY, item INTEGER NOT NULL);
+CREATE TABLE removed(change INTEGER PRIMARY KEY, item INTEGER NOT NULL, places BLOB);
 CREATE TABLE units(id INTEGER PRIMARY KEY, digest BLOB NOT NULL, vector BLOB, terms TEXT NOT NULL);
 CREATE VIRTUAL TABLE words USING fts5(
-    terms, content='', detail=none,
+    terms, content='', detail=none, columnsize=0,
     tokenize="unicode61 remove_diacritics 0 categories 'L* M* N* S* Co' tokenchars '_'"
 );
 INSERT INTO meta VALUES ('change', 0), ('pruned', 0), ('epoch', 0);
@@ -192,28 +193,37 @@ class Database:
                 self._writer.close()
                 self._writer = None
 
-    @contextmanager
-    def reader(self) -> Iterator[sqlite3.Connection]:
+    def reader(self) -> AbstractContextManager[sqlite3.Connection]:
         """Lend a connection whose statements all see one snapshot.
 
         Raises:
             CorruptStoreError: If what was read is not of the type or size that was written.
         """
-        if self.in_memory:
-            with self.write_lock, self.errors(), sound_values():
-                yield self.writer
-            return
-        with self.errors():
-            _ = self.writer
-            connection = self._borrow()
-            try:
-                connection.execute("BEGIN")
-                with sound_values():
-                    yield connection
-            finally:
-                if connection.in_transaction:
-                    connection.execute("COMMIT")
-                self._give_back(connection)
+        return self._alone() if self.in_memory else _Snapshot(self)
+
+    @contextmanager
+    def _alone(self) -> Iterator[sqlite3.Connection]:
+        with self.write_lock, self.errors(), sound_values():
+            yield self.writer
+
+    def begin(self) -> sqlite3.Connection:
+        """Begin a transaction for reading on a connection of the pool, to be ended by `end`."""
+        _ = self.writer
+        connection = self._borrow()
+        try:
+            connection.execute("BEGIN")
+        except sqlite3.Error:
+            self._give_back(connection)
+            raise
+        return connection
+
+    def end(self, connection: sqlite3.Connection) -> None:
+        """Give a connection back to the pool, its transaction ended."""
+        try:
+            if connection.in_transaction:
+                connection.execute("COMMIT")
+        finally:
+            self._give_back(connection)
 
     @contextmanager
     def apart(self) -> Iterator[sqlite3.Connection]:
@@ -230,10 +240,14 @@ class Database:
         """Turn SQLite's errors into this package's."""
         try:
             yield
-        except sqlite3.Error as err:
-            raise translate(err, self.path, self._timeout) from err
-        except UnicodeDecodeError as err:  # SQLite quotes what is damaged in its message
-            raise contradiction() from err
+        except (sqlite3.Error, UnicodeDecodeError) as err:
+            raise self.explain(err) from err
+
+    def explain(self, error: Exception) -> StorageError:
+        """Return the error of this package for one of SQLite's, or one that damage made."""
+        if isinstance(error, sqlite3.Error):
+            return translate(error, self.path, self._timeout)
+        return contradiction()  # SQLite quotes what is damaged, so that even its message may fail
 
     def _borrow(self) -> sqlite3.Connection:
         try:
@@ -356,6 +370,30 @@ class Database:
             self.patiently(connection, "BEGIN IMMEDIATE")
             migrate(connection, SCHEMA_VERSION)
         connection.execute("PRAGMA busy_timeout = 0")  # from here on, `patiently` waits
+
+
+class _Snapshot:
+    """A database's reader while it is lent: a class, which costs less than a generator."""
+
+    __slots__ = ("_connection", "_database")
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __enter__(self) -> sqlite3.Connection:
+        try:
+            self._connection = self._database.begin()
+        except (sqlite3.Error, UnicodeDecodeError) as err:
+            raise self._database.explain(err) from err
+        return self._connection
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        try:
+            self._database.end(self._connection)
+        except sqlite3.Error as err:
+            raise self._database.explain(err) from (error or err)
+        if isinstance(error, _EXPLAINED) and not isinstance(error, AgentMemoryError):
+            raise self._database.explain(error) from error
 
 
 def check_path(path: object) -> str:

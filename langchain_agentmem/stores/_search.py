@@ -9,7 +9,7 @@ import numpy as np
 from langgraph.store.base import Item, ListNamespacesOp
 from numpy.typing import NDArray
 
-from langchain_agentmem.retrieval.fusion import kth_largest, normalize_dense
+from langchain_agentmem.retrieval.fusion import bar_of_best, normalize_dense
 from langchain_agentmem.retrieval.text import query_terms
 from langchain_agentmem.stores import _vectors, _words
 from langchain_agentmem.stores._filters import Filter
@@ -76,7 +76,7 @@ class Scores:
         wanted = min(offset + limit, len(self.total))
         if wanted <= offset:
             return np.empty(0, dtype=np.int64)
-        near = np.flatnonzero(self.total >= kth_largest(self.total, wanted))
+        near = np.flatnonzero(self.total >= bar_of_best(self.total, wanted))
         order = np.lexsort((-self.seq[near], -self.updated[near], -self.total[near]))
         chosen: NDArray[np.int64] = near[order][offset:wanted]
         return chosen
@@ -365,13 +365,10 @@ def _page(
     chosen = scores.best(offset, limit)
     items = scores.items[chosen].tolist()
     rows = _rows(connection, items)
-    parts = zip(*(values[chosen].tolist() for values in scores.parts.values()), strict=True)
-    totals = scores.total[chosen].tolist()
-    hits = [
-        _hit(rows[item], total, dict(zip(scores.parts, each, strict=True)))
-        for item, total, each in zip(items, totals, parts, strict=True)
-    ]
-    return [hit for hit in hits if hit is not None], len(items)
+    names, columns = list(scores.parts), [part[chosen].tolist() for part in scores.parts.values()]
+    parts = [dict(zip(names, each, strict=True)) for each in zip(*columns, strict=True)]
+    found = map(_hit, map(rows.__getitem__, items), scores.total[chosen].tolist(), parts)
+    return [hit for hit in found if hit is not None], len(items)
 
 
 def _hit(

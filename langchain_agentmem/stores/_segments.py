@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 
 from langchain_agentmem.retrieval.lexical import LexicalIndex
 from langchain_agentmem.stores._filters import MISSING, Filter, resolve
-from langchain_agentmem.stores._namespaces import ancestors, bounds, covers, is_reserved
+from langchain_agentmem.stores._namespaces import (
+    MARK_BYTES,
+    ancestors,
+    bounds,
+    covers,
+    mark,
+    seen_from,
+)
 from langchain_agentmem.stores._schema import UNIT_BITS
 from langchain_agentmem.stores._values import dump
 from langchain_agentmem.stores._vectors import Floats
@@ -334,6 +341,7 @@ class SegmentCache:
         self._segments: OrderedDict[str, Segment] = OrderedDict()
         self._sizes: dict[str, int] = {}
         self._roots: list[str] = []
+        self._marks: dict[bytes, str] = {}
 
     def __len__(self) -> int:
         """Return how many segments are loaded."""
@@ -341,6 +349,10 @@ class SegmentCache:
 
     def find(self, path: str) -> Segment | None:
         """Return the smallest loaded segment that a search of `path` can use."""
+        own = self._segments.get(path)
+        if own is not None:  # the usual case
+            self._segments.move_to_end(path)
+            return own
         for root in [*reversed(ancestors(path)), ""]:
             segment = self._segments.get(root)
             if segment is None or not covers(root, path):
@@ -357,6 +369,7 @@ class SegmentCache:
         if segment.root in self._segments:
             self.drop(self._segments[segment.root])
         self._segments[segment.root] = segment
+        self._marks[mark(segment.root)] = segment.root
         insort(self._roots, segment.root)
         self.measure(segment)
 
@@ -367,8 +380,18 @@ class SegmentCache:
 
     def holding(self, path: str) -> list[Segment]:
         """Return the segments that hold the items of a namespace."""
-        roots = ancestors(path) if is_reserved(path) else ["", *ancestors(path)]
-        return [self._segments[root] for root in roots if root in self._segments]
+        return [self._segments[root] for root in seen_from(path) if root in self._segments]
+
+    def marked(self, places: object) -> list[Segment]:
+        """Return the segments that may hold items whose namespace has these marks.
+
+        Args:
+            places: What `marks` returned for the namespace; of anything else, all are returned.
+        """
+        if not isinstance(places, bytes) or not places or len(places) % MARK_BYTES:
+            return self.all()
+        found = (places[at : at + MARK_BYTES] for at in range(0, len(places), MARK_BYTES))
+        return [self._segments[self._marks[each]] for each in found if each in self._marks]
 
     def all(self) -> list[Segment]:
         """Return every loaded segment."""
@@ -384,6 +407,7 @@ class SegmentCache:
     def drop(self, segment: Segment) -> None:
         """Forget a segment."""
         del self._segments[segment.root]
+        del self._marks[mark(segment.root)]
         del self._roots[bisect_left(self._roots, segment.root)]
         self.nbytes -= self._sizes.pop(segment.root)
 
@@ -397,4 +421,5 @@ class SegmentCache:
         self._segments.clear()
         self._sizes.clear()
         self._roots.clear()
+        self._marks.clear()
         self.nbytes = 0

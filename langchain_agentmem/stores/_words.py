@@ -6,7 +6,6 @@ of `retrieval.lexical`, over exactly the rows that a search may return.
 """
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -35,11 +34,16 @@ def entry(scope: str, terms: str) -> str:
         Scope, terms, and once more, marked, those that stand in the text several times: only their
         frequency must be looked up.
     """
-    words = terms.split()
     if not terms.isascii():
-        words = list(map(_token, words))
-    repeated = [_REPEATED + word for word, count in Counter(words).items() if count > 1]
-    return " ".join([scope, *words, *sorted(repeated)])
+        terms = " ".join(map(_token, terms.split()))
+    seen: set[str] = set()
+    repeated: set[str] = set()
+    for word in terms.split():
+        if word in seen:
+            repeated.add(_REPEATED + word)
+        else:
+            seen.add(word)
+    return " ".join([scope, terms, *repeated])
 
 
 def _token(term: str) -> str:

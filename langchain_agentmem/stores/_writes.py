@@ -4,14 +4,15 @@ import json
 import logging
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.stores._groups import Transaction
 from langchain_agentmem.stores._indexing import MAX_UNITS, IndexSettings, Put, Unit, extract
-from langchain_agentmem.stores._namespaces import ancestors, bounds, encode
+from langchain_agentmem.stores._namespaces import ancestors, bounds, encode, marks
 from langchain_agentmem.stores._schema import UNIT_BITS, sound_values
-from langchain_agentmem.stores._values import checksum, load, version_of
+from langchain_agentmem.stores._values import checksum, dump, load, version_of
 from langchain_agentmem.stores._words import entry
 
 logger = logging.getLogger(__name__)
@@ -20,20 +21,41 @@ MINUTE: Final = 60_000_000
 _BY_KEY: Final = (
     "FROM items i JOIN namespaces n ON n.id = i.namespace_id WHERE n.path = ? AND i.key = ?"
 )
-_BY_ONE_KEY: Final = (
-    "SELECT key, id, updated_at, expires_at FROM items WHERE namespace_id = ? AND key = ?"
-)
+_BY_ONE_KEY: Final = f"SELECT n.path, i.key, i.id, i.updated_at, i.expires_at {_BY_KEY}"
 _BY_KEYS: Final = (
-    "SELECT key, id, updated_at, expires_at FROM items "
-    "WHERE namespace_id = ? AND key IN (SELECT value FROM json_each(?))"
+    "SELECT n.path, i.key, i.id, i.updated_at, i.expires_at FROM json_each(?) AS place "
+    "CROSS JOIN namespaces n ON n.path = json_extract(place.value, '$[0]') "
+    "CROSS JOIN json_each(place.value, '$[1]') AS name "
+    "CROSS JOIN items i ON i.namespace_id = n.id AND i.key = name.value"
+)
+_BY_PATHS: Final = (
+    "SELECT path, id, scope FROM namespaces WHERE path IN (SELECT value FROM json_each(?))"
 )
 
 Expected = Mapping[tuple[tuple[str, ...], str], int | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a file had under some keys.
+
+    Attributes:
+        change: How far its sequence of changes had come.
+        items: Id, last update and expiry of the items there are, by path and key.
+    """
+
+    change: int
+    items: Mapping[tuple[str, str], tuple[int, int, int | None]]
+
+
 @sound_values()
 def apply_puts(
-    transaction: Transaction, puts: Iterable[Put], now: int, *, omit_expired: bool
+    transaction: Transaction,
+    puts: Sequence[Put],
+    now: int,
+    *,
+    omit_expired: bool,
+    known: Known | None = None,
 ) -> None:
     """Write puts and deletes in order.
 
@@ -42,30 +64,37 @@ def apply_puts(
         puts: What to write.
         now: The time of the write, in microseconds.
         omit_expired: Whether an expired item counts as absent.
+        known: What was under the puts' keys, which holds unless the file has changed since.
     """
-    ordered, rows = list(puts), _NewRows()
-    places: dict[str, tuple[int, str]] = {}
-    known: dict[str, dict[str, tuple[int, int, bool]]] = {}
-    horizon = now if omit_expired else None
-    for path, group in _by_path(ordered).items():
-        places[path] = _ensure_namespace(transaction.connection, path)
-        keys = [put.key for put in group]
-        known[path] = _find(transaction.connection, places[path][0], keys, horizon)
-    for put in ordered:  # the later of two is the newer one
-        found = known[put.path].get(put.key)
-        if found is not None and (put.value is None or found[2]):
-            remove_items(transaction, [found[0]])
-            found = None
+    rows, places = _NewRows(), _ensure_namespaces(transaction.connection, puts)
+    if known is None or known.change != transaction.change:
+        known = find(transaction.connection, puts)
+    for put in puts:  # the later of two is the newer one
+        found = known.items.get((put.path, put.key))
+        if found is not None:
+            expired = omit_expired and found[2] is not None and found[2] <= now
+            if put.value is None or expired:
+                remove_items(transaction, [found[0]])
+                found = None
         if put.value is not None:
             _write(transaction, put, now, found=found, place=places[put.path], rows=rows)
     rows.write(transaction.connection)
 
 
-def _by_path(puts: Iterable[Put]) -> dict[str, list[Put]]:
-    grouped: dict[str, list[Put]] = {}
-    for put in puts:
-        grouped.setdefault(put.path, []).append(put)
-    return grouped
+def find(connection: sqlite3.Connection, puts: Sequence[Put]) -> Known:
+    """Return what the file has under the keys of puts."""
+    (change,) = connection.execute("SELECT value FROM meta WHERE key = 'change'").fetchone()
+    if len(puts) == 1:
+        rows = connection.execute(_BY_ONE_KEY, (puts[0].path, puts[0].key))
+    else:
+        grouped: dict[str, list[str]] = {}
+        for put in puts:
+            grouped.setdefault(put.path, []).append(put.key)
+        rows = connection.execute(_BY_KEYS, (dump(list(grouped.items())),))
+    return Known(
+        change,
+        {(path, key): (item, updated, expires) for path, key, item, updated, expires in rows},
+    )
 
 
 class _NewRows:
@@ -84,48 +113,31 @@ class _NewRows:
         connection.executemany("INSERT INTO words(rowid, terms) VALUES (?, ?)", self.words)
 
 
-def _find(
-    connection: sqlite3.Connection, namespace: int, keys: Sequence[str], now: int | None
-) -> dict[str, tuple[int, int, bool]]:
-    """Return items' ids, last updates and whether they are expired, by key."""
-    sql, values = _BY_ONE_KEY, [namespace, *keys]
-    if len(keys) > 1:
-        sql, values = _BY_KEYS, [namespace, json.dumps(keys)]
-    rows = connection.execute(sql, values)
-    return {
-        key: (item, updated, now is not None and expires is not None and expires <= now)
-        for key, item, updated, expires in rows.fetchall()
-    }
-
-
 def _write(
     transaction: Transaction,
     put: Put,
     now: int,
     *,
-    found: tuple[int, int, bool] | None,
+    found: tuple[int, int, int | None] | None,
     place: tuple[int, str],
     rows: _NewRows,
 ) -> None:
     change = transaction.next_change()
     namespace, scope = place
     expires = None if put.ttl is None else now + max(1, round(put.ttl * MINUTE))
-    check = checksum(put.key, (put.value or "").encode())
+    key, value, fields = put.key, put.value or "", put.fields
+    check = checksum(key, value.encode())
     if found is None:
         item = change
-        rows.items.append(
-            (
-                *(item, namespace, put.key, put.value, put.fields, now, now),
-                *(change, change, put.ttl, expires, check),
-            )
-        )
+        row = item, namespace, key, value, fields, now, now, change, change, put.ttl, expires, check
+        rows.items.append(row)
     else:
         item = found[0]
         transaction.connection.execute(
             "UPDATE items SET value = ?, fields = ?, updated_at = ?, seq = ?, change = ?, "
             "ttl_minutes = ?, expires_at = ?, checksum = ? WHERE id = ?",
             (
-                *(put.value, put.fields, max(now, found[1]), change, change),
+                *(value, fields, max(now, found[1]), change, change),
                 *(put.ttl, expires, check, item),
             ),
         )
@@ -133,12 +145,22 @@ def _write(
         _add_units(rows, item, scope, put.units)
 
 
-def _ensure_namespace(connection: sqlite3.Connection, path: str) -> tuple[int, str]:
-    """Return the row and the scope words of a namespace, made with its ancestors if needed."""
+def _ensure_namespaces(
+    connection: sqlite3.Connection, puts: Iterable[Put]
+) -> dict[str, tuple[int, str]]:
+    """Return the rows and the scope words of the namespaces of puts, made where they are not."""
+    paths = dict.fromkeys(put.path for put in puts)
+    rows = connection.execute(_BY_PATHS, (dump(list(paths)),)).fetchall()
+    places = {path: (identity, scope) for path, identity, scope in rows}
+    for path in paths:
+        if path not in places:
+            places[path] = _make_namespace(connection, path)
+    return places
+
+
+def _make_namespace(connection: sqlite3.Connection, path: str) -> tuple[int, str]:
+    """Make a namespace with its ancestors, as far as they are not there."""
     sql = "SELECT id, scope FROM namespaces WHERE path = ?"
-    row = connection.execute(sql, (path,)).fetchone()
-    if row is not None:
-        return int(row[0]), str(row[1])
     scope, identity = "", 0
     for place in ancestors(path):
         row = connection.execute(sql, (place,)).fetchone()
@@ -203,15 +225,18 @@ def remove_items(transaction: Transaction, items: Iterable[int]) -> int:
     """Remove items with all that belongs to them; returns how many there were."""
     connection, count = transaction.connection, 0
     for item in items:
-        scope = connection.execute(
-            "SELECT n.scope FROM items i JOIN namespaces n ON n.id = i.namespace_id WHERE i.id = ?",
+        place = connection.execute(
+            "SELECT n.scope, n.path FROM items i JOIN namespaces n ON n.id = i.namespace_id "
+            "WHERE i.id = ?",
             (item,),
         ).fetchone()
-        if scope is not None:
-            _remove_units(connection, item, scope[0])
+        if place is not None:
+            scope, path = place
+            _remove_units(connection, item, scope)
             connection.execute("DELETE FROM items WHERE id = ?", (item,))
             connection.execute(
-                "INSERT INTO removed VALUES (?, ?)", (transaction.next_change(), item)
+                "INSERT INTO removed VALUES (?, ?, ?)",
+                (transaction.next_change(), item, marks(path)),
             )
             count += 1
     return count
@@ -271,22 +296,26 @@ def check_versions(connection: sqlite3.Connection, expected: Expected, now: int)
         raise ConflictError(conflicts)
 
 
-def reuse_units(connection: sqlite3.Connection, puts: Iterable[Put]) -> None:
-    """Give the texts of puts the vectors and terms that their items already have for them."""
-    for path, group in _by_path(puts).items():
-        row = connection.execute("SELECT id FROM namespaces WHERE path = ?", (path,)).fetchone()
-        known = {} if row is None else _find(connection, row[0], [put.key for put in group], None)
-        for put in group:
-            if put.key in known:
-                item = known[put.key][0]
-                rows = connection.execute(
-                    "SELECT digest, vector, terms FROM units WHERE id >= ? AND id < ?",
-                    (item << UNIT_BITS, (item + 1) << UNIT_BITS),
-                )
-                stored = {digest: (vector, terms) for digest, vector, terms in rows}
-                for unit in put.units:
-                    if unit.digest in stored:
-                        unit.vector, unit.terms = stored[unit.digest]
+def reuse_units(connection: sqlite3.Connection, puts: Sequence[Put]) -> Known:
+    """Give the texts of puts the vectors and terms that their items already have for them.
+
+    Returns:
+        What the file has under the keys of the puts.
+    """
+    known = find(connection, puts)
+    for put in puts if known.items else ():
+        found = known.items.get((put.path, put.key))
+        if found is None or not put.units:
+            continue
+        rows = connection.execute(
+            "SELECT digest, vector, terms FROM units WHERE id >= ? AND id < ?",
+            (found[0] << UNIT_BITS, (found[0] + 1) << UNIT_BITS),
+        )
+        stored = {digest: (vector, terms) for digest, vector, terms in rows}
+        for unit in put.units:
+            if unit.digest in stored:
+                unit.vector, unit.terms = stored[unit.digest]
+    return known
 
 
 @sound_values()

@@ -19,7 +19,7 @@ COLUMNS = {
         *("namespace_id", "key", "value", "fields", "created_at", "updated_at", "seq", "change"),
         *("ttl_minutes", "expires_at", "checksum"),
     ),
-    "removed": ("item",),
+    "removed": ("item", "places"),
     "units": ("digest", "vector", "terms"),
 }
 STRANGE = (b"", b"\x7f" * 72, "abc", 2**62, 1e300)

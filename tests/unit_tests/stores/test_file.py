@@ -19,9 +19,9 @@ from langchain_agentmem.errors import (
     StorageError,
 )
 from langchain_agentmem.stores import FaissSqliteStore
+from langchain_agentmem.stores._namespaces import encode
 from langchain_agentmem.stores._schema import SCHEMA_VERSION
-from tests.unit_tests.floor import Clock
-from tests.unit_tests.stores.conftest import Letters, Open
+from tests.unit_tests.stores.conftest import Clock, Letters, Open
 
 WRITER = """
 import sys
@@ -80,6 +80,29 @@ def test_two_stores_on_one_file_see_each_other(open_store: Open, clock: Clock) -
     writer.delete(("a",), "1")
     clock.move(50)
     assert reader.search((), query="aab") == []
+
+
+@pytest.mark.parametrize("places", [None, b"", b"123", "abc"])
+def test_delete_reaches_loaded_scopes_above_it_only(open_store: Open, places: object) -> None:
+    """Other scopes do not look for the item; where it is not known where it lay, all do."""
+    store = open_store()
+    scopes: list[tuple[str, ...]] = [("b",), ("a", "x"), ("a", "y"), ("_agentmem", "a")]
+    for scope in scopes:
+        store.put(scope, "1", {"text": "aaa"})
+        assert len(store.search(scope, query="a")) == 1
+    store.delete(("a", "x"), "1")
+    assert [len(store.search(scope, query="a")) for scope in scopes] == [1, 0, 1, 1]
+    assert store._engine is not None
+    assert store._engine.index is not None
+    asked = [each.root for each in store._engine.index.segments.all() if each._first is not None]
+    assert asked == [encode(("a", "x"))]
+    store.delete(("a", "y"), "1")
+    store.conn.execute("UPDATE removed SET places = ?", (places,))
+    assert [len(store.search(scope, query="a")) for scope in scopes] == [1, 0, 0, 1]
+    assert len(store.search((), query="a")) == 1
+    store.delete(("b",), "1")
+    store.delete(("_agentmem", "a"), "1")
+    assert [len(store.search(scope, query="a")) for scope in [(), *scopes]] == [0, 0, 0, 0, 0]
 
 
 def test_many_changes_elsewhere_are_seen(open_store: Open, monkeypatch: pytest.MonkeyPatch) -> None:

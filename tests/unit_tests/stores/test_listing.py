@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from tests.unit_tests.floor import Clock
-from tests.unit_tests.stores.conftest import Client
+from tests.unit_tests.stores.conftest import Client, Clock
 
 
 @pytest.mark.parametrize("merged", [0, 1, 1_000])

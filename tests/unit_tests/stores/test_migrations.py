@@ -21,6 +21,7 @@ def _version_1(open_store: Open, path: Path) -> bytes:
         before = store.search(())
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("ALTER TABLE items DROP COLUMN checksum")
+        connection.execute("ALTER TABLE removed DROP COLUMN places")
         connection.execute("PRAGMA user_version = 1")
         connection.execute("PRAGMA journal_mode = DELETE")
     assert len(before) == 5
@@ -30,7 +31,9 @@ def _version_1(open_store: Open, path: Path) -> bytes:
 def _columns(path: Path) -> tuple[int, list[str]]:
     with closing(sqlite3.connect(path)) as connection:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        return version, [row[1] for row in connection.execute("PRAGMA table_info(items)")]
+        tables = ("items", "removed")
+        infos = (connection.execute(f"PRAGMA table_info({table})") for table in tables)
+        return version, [row[1] for info in infos for row in info]
 
 
 def test_file_of_version_1_is_taken_over(open_store: Open, tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ import random
 import pytest
 
 from langchain_agentmem.stores import FaissSqliteStore
-from tests.unit_tests.floor import Clock
-from tests.unit_tests.stores.conftest import Client, Letters, Open
+from tests.unit_tests.stores.conftest import Client, Clock, Letters, Open
 
 Found = list[tuple[str, float, dict[str, float]]]
 WORDS = [f"word{n}" for n in range(80)] + [*"猫狗鱼鸟花"] + ["été", "naïve", "🥰", "🫠", "дом"]
