@@ -123,11 +123,22 @@ def _claims_a_role(name: str) -> bool:
 
 
 def time_of(message: BaseMessage) -> datetime | None:
-    """Return when a message was said, where its `additional_kwargs` hold `observed_at`."""
+    """Return when a message was said, where its `additional_kwargs` hold `observed_at`.
+
+    Raises:
+        ValueError: It is there and no time, which would be taken for now.
+    """
     given = message.additional_kwargs.get("observed_at")
-    if isinstance(given, datetime):
+    if given is None or isinstance(given, datetime):
         return given
-    return parse_timestamp(given) if isinstance(given, str) else None
+    try:
+        return parse_timestamp(given)
+    except (TypeError, ValueError) as error:
+        msg = (
+            f"observed_at of a message is {given!r}; give an aware datetime, such as "
+            "datetime.fromtimestamp(seconds, UTC), or ISO 8601 text."
+        )
+        raise ValueError(msg) from error
 
 
 def session_of(message: BaseMessage) -> str | None:

@@ -368,6 +368,9 @@ class LangMem(WrittenMemory):
         for each in refused:
             yield from Emit("operation_rejected", {"event_kind": each.action, "why": each.reason})
         reported = [each.operation(home, state["cause"]).to_dict() for each in refused]
+        is_first = not state["phase"] and len(refused) == len(proposed.memories)
+        if is_first and any(each.action in rules.actions for each in refused):
+            reported += yield from self.keep_turns(state)
         return {
             "drafts": kept,
             "memory_operations": [*state["memory_operations"], *reported],

@@ -267,11 +267,11 @@ class Mem0(WrittenMemory):
         ]
         for _ in (fact for fact in found if not fact.text):
             yield from Emit("operation_rejected", {"event_kind": "ADD", "why": "the text is empty"})
-        return {
-            "facts": [fact for fact in found if fact.text],
-            "cause": origin.cause(said, decision),
-            "failed": False,
-        }
+        facts = [fact for fact in found if fact.text]
+        if found and not facts:
+            kept = yield from self.keep_turns(state)
+            return {"failed": True, "facts": [], "memory_operations": kept}
+        return {"facts": facts, "cause": origin.cause(said, decision), "failed": False}
 
     def _retrieve(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Find the known facts nearest to each new one."""

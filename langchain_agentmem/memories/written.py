@@ -143,10 +143,14 @@ class WrittenMemory(Memory):
         Returns:
             The reported operation of the reply, and one for each turn that was kept.
         """
+        return [*unusable(decision), *(yield from self.keep_turns(state))]
+
+    def keep_turns(self, state: Mapping[str, Any]) -> Steps[list[dict[str, Any]]]:
+        """Store the turns word for word, since nothing that the model wrote of them can be."""
         logger.warning("A reply of the model cannot be used; the turn is kept word for word.")
         kept = yield from turns.store_turns((yield from self.log()), turns_of(state["turns"]))
         yield from Emit("kept_verbatim", {"turns": len(kept)})
-        return [*unusable(decision), *(op.to_dict() for op in kept)]
+        return [op.to_dict() for op in kept]
 
     def _assemble(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Cut to the token budget and render."""

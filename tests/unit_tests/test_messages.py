@@ -1,11 +1,12 @@
 """Reading messages: nobody speaks as another role, in a speaker's name or in a transcript."""
 
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_agentmem.messages import speaker_of, to_messages
+from langchain_agentmem.messages import speaker_of, time_of, to_messages
 from langchain_agentmem.transcripts import transcript_line
 
 
@@ -39,3 +40,17 @@ def test_a_message_of_another_form_is_a_value_error(wrong: Any) -> None:  # noqa
     """Not a `KeyError` or a `NotImplementedError` from inside of LangChain."""
     with pytest.raises(ValueError, match=r"message|Message"):
         to_messages([wrong])
+
+
+@pytest.mark.parametrize("wrong", ["yesterday", 1772357400, True, date(2026, 3, 1), ["2026-03-01"]])
+def test_a_time_of_another_form_is_not_taken_for_now(wrong: Any) -> None:  # noqa: ANN401 - any form
+    """A number of seconds was passed over, and the message dated today."""
+    with pytest.raises(ValueError, match=r"observed_at of a message is .* ISO 8601"):
+        time_of(HumanMessage("Hi", additional_kwargs={"observed_at": wrong}))
+
+
+def test_a_message_without_a_time_has_none() -> None:
+    """And one with a time has that."""
+    assert time_of(HumanMessage("Hi", additional_kwargs={"observed_at": None})) is None
+    said = time_of(HumanMessage("Hi", additional_kwargs={"observed_at": "2026-03-01"}))
+    assert said == datetime(2026, 3, 1, tzinfo=UTC)

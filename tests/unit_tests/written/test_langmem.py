@@ -353,6 +353,18 @@ async def test_unknown_and_repeated_handles_are_refused_after_one_repair(world: 
     assert values(world)["a"]["content"] == "Ann owns two boats"
 
 
+@pytest.mark.parametrize("proposal", [update("7", "x"), create(" "), delete("7")])
+async def test_a_turn_of_which_every_change_is_refused_is_kept_word_for_word(
+    world: World, proposal: dict[str, Any]
+) -> None:
+    """The reply was well formed and of no use, and what was said was lost."""
+    call = world.make(LangMem, enable_deletes=True)
+    world.model.extend(changes(proposal), changes(proposal))
+    refused, kept = await call("remember", "Ann sails", config=ANN)
+    assert (refused.status, kept.status) == ("rejected", "applied")
+    assert (await call("recall", "sails", config=ANN)).items[0].content == "Ann sails"
+
+
 async def test_a_memory_changed_meanwhile_is_changed_once_more(world: World) -> None:
     """The update is written over the other writer's version, whose text stays in the history."""
     world.store.put(HOME, "a", {"content": "Ann owns a boat"})

@@ -242,6 +242,17 @@ async def test_an_unusable_extraction_keeps_the_turn_after_one_repair(
     assert len(world.named("reply_rejected")) == 1
 
 
+async def test_facts_without_a_word_keep_the_turn(world: World) -> None:
+    """The reply was well formed and of no use, and what was said was lost."""
+    call = world.make(Mem0)
+    world.model.extend(said(" "))
+    (kept,) = await call("remember", "I like tea", config=ANN)
+    assert kept.status == "applied"
+    assert (await call("recall", "tea", config=ANN)).items[0].content == "I like tea"
+    world.model.extend(said())
+    assert await call("remember", "Hm.", config=ANN) == []
+
+
 async def test_a_failing_model_leaves_everything_and_can_be_retried(world: World) -> None:
     """A model that raises during the decision is a typed error."""
     call = world.make(Mem0)
