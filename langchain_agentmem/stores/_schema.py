@@ -55,7 +55,7 @@ CREATE INDEX items_expiry ON items(expires_at) WHERE expires_at IS NOT NULL;
 CREATE TABLE removed(change INTEGER PRIMARY KEY, item INTEGER NOT NULL, places BLOB);
 CREATE TABLE units(id INTEGER PRIMARY KEY, digest BLOB NOT NULL, vector BLOB, terms TEXT NOT NULL);
 CREATE VIRTUAL TABLE words USING fts5(
-    terms, content='', detail=none, columnsize=0,
+    terms, content='', detail=none,
     tokenize="unicode61 remove_diacritics 0 categories 'L* M* N* S* Co' tokenchars '_'"
 );
 INSERT INTO meta VALUES ('change', 0), ('pruned', 0), ('epoch', 0);
