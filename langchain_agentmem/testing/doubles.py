@@ -33,7 +33,7 @@ class ManualClock:
         self.now += timedelta(minutes=minutes, seconds=seconds)
 
 
-class _RecordingEmbeddings(Embeddings):
+class RecordingEmbeddings(Embeddings):
     """Base of the embedders: notes every call, from any thread.
 
     Attributes:
@@ -74,7 +74,7 @@ class _RecordingEmbeddings(Embeddings):
         return self.document_vector(text)
 
 
-class CharacterEmbeddings(_RecordingEmbeddings):
+class CharacterEmbeddings(RecordingEmbeddings):
     """A bag of characters: texts of the same letters have the same vector.
 
     Args:
@@ -108,7 +108,7 @@ class AsymmetricEmbeddings(CharacterEmbeddings):
         return self.document_vector("".join(chr(ord(character) + 1) for character in text))
 
 
-class TableEmbeddings(_RecordingEmbeddings):
+class TableEmbeddings(RecordingEmbeddings):
     """Vectors looked up in a table; an unknown text is an error.
 
     Args:

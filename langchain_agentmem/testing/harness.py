@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -11,10 +11,17 @@ from typing import Any, ClassVar, Final
 import pytest
 from langgraph.store.base import BaseStore, IndexConfig, TTLConfig
 
-from langchain_agentmem.testing.doubles import ManualClock
+from langchain_agentmem.testing.doubles import ManualClock, RecordingEmbeddings
 from langchain_agentmem.testing.runners import Runner
 
 _LONGEST_SLEEP_S: Final = 0.05
+
+
+def index_of(
+    embedder: RecordingEmbeddings, fields: Sequence[str] = ("text",), **more: object
+) -> dict[str, Any]:
+    """Return the configuration of an index with the embedder, by default of the field `text`."""
+    return {"dims": embedder.dims, "embed": embedder, "fields": list(fields), **more}
 
 
 class StoreSuite:
@@ -208,7 +215,7 @@ class StoreOpener:
 
     @property
     def ttl_minutes(self) -> float:
-        """A time to live after which `expire` has waited: one minute on an injected clock."""
+        """A time to live that `wait` can outlast: one minute on an injected clock."""
         return 1.0 if self._suite.accepts_clock else self._suite.shortest_ttl_minutes
 
     def wait(self, minutes: float) -> None:

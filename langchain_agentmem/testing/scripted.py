@@ -44,6 +44,7 @@ class Request:
 
     Attributes:
         messages: The messages.
+        number: Its place among the requests, from 1.
         tools: The bound tools in OpenAI's form.
         tool_choice: Which tool had to be called, if any.
         response_format: The native structured output that was asked for, if any.
@@ -51,6 +52,7 @@ class Request:
     """
 
     messages: list[BaseMessage]
+    number: int
     tools: list[dict[str, Any]] = field(default_factory=list)
     tool_choice: Any = None
     response_format: Any = None
@@ -140,14 +142,15 @@ class ScriptedChatModel(BaseChatModel):
 
     def _answer(self, messages: list[BaseMessage], options: Mapping[str, Any]) -> AIMessage:
         """Record a request and return what the script says to it."""
-        request = Request(
-            messages=list(messages),
-            tools=list(options.get("tools") or []),
-            tool_choice=options.get("tool_choice"),
-            response_format=options.get("response_format"),
-            stop=options.get("stop"),
-        )
         with self._lock:
+            request = Request(
+                messages=list(messages),
+                number=len(self._requests) + 1,
+                tools=list(options.get("tools") or []),
+                tool_choice=options.get("tool_choice"),
+                response_format=options.get("response_format"),
+                stop=options.get("stop"),
+            )
             reply = self._next(request)
             self._requests.append(request)
         if callable(reply):
@@ -159,8 +162,8 @@ class ScriptedChatModel(BaseChatModel):
     def _next(self, request: Request) -> Reply:
         if callable(self.replies):
             return self.replies
-        if len(self._requests) < len(self.replies):
-            return self.replies[len(self._requests)]
+        if request.number <= len(self.replies):
+            return self.replies[request.number - 1]
         why = f"only {len(self.replies)} replies are scripted"
         raise self._refusal(why, request)
 
@@ -177,7 +180,7 @@ class ScriptedChatModel(BaseChatModel):
         call = {
             "name": self._tool_for_mapping(request),
             "args": dict(reply),
-            "id": f"call_{len(self._requests)}",
+            "id": f"call_{request.number}",
             "type": "tool_call",
         }
         return AIMessage("", tool_calls=[call])
@@ -194,9 +197,8 @@ class ScriptedChatModel(BaseChatModel):
         raise self._refusal(why, request)
 
     def _refusal(self, why: str, request: Request) -> UnexpectedCallError:
-        number = len(self._requests) + 1
         msg = (
-            f"Unexpected call {number} of the scripted model: {why}. It was shown "
+            f"Unexpected call {request.number} of the scripted model: {why}. It was shown "
             f"{request.text[-80:]!r} and the tools {request.tool_names}."
         )
         self._refused.append(msg)

@@ -8,7 +8,7 @@ from langgraph.store.base import BaseStore, GetOp, ListNamespacesOp, PutOp, Sear
 
 from langchain_agentmem.testing.checks import expect_equal, expect_error, expect_true, keys
 from langchain_agentmem.testing.doubles import CharacterEmbeddings
-from langchain_agentmem.testing.harness import StoreOpener, StoreSuite
+from langchain_agentmem.testing.harness import StoreOpener, StoreSuite, index_of
 
 _NS: Final = ("batches",)
 
@@ -84,7 +84,7 @@ class BatchConformance(StoreSuite):
     def test_b1_failing_embedder_leaves_the_batch_unwritten(self, opener: StoreOpener) -> None:
         """B1: an embedder that raises changes nothing, deletes included."""
         embedder = _FailingEmbeddings()
-        store = opener.open(index={"dims": embedder.dims, "embed": embedder, "fields": ["text"]})
+        store = opener.open(index=index_of(embedder))
         store.put(_NS, "old", {"text": "fine"})
         ops = [
             PutOp(_NS, "good", {"text": "fine too"}),
@@ -130,7 +130,7 @@ class BatchConformance(StoreSuite):
     def test_b3_only_surviving_puts_are_embedded(self, opener: StoreOpener) -> None:
         """B3: a text that is overwritten in its own batch costs no embedding."""
         embedder = CharacterEmbeddings()
-        store = opener.open(index={"dims": embedder.dims, "embed": embedder, "fields": ["text"]})
+        store = opener.open(index=index_of(embedder))
         store.batch([PutOp(_NS, "k", {"text": "first"}), PutOp(_NS, "k", {"text": "second"})])
         expect_equal(embedder.documents, ["second"], "texts embedded")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pytest
@@ -12,9 +13,10 @@ from langchain_agentmem.testing.checks import expect_equal, expect_error, expect
 from langchain_agentmem.testing.doubles import (
     AsymmetricEmbeddings,
     CharacterEmbeddings,
+    RecordingEmbeddings,
     TableEmbeddings,
 )
-from langchain_agentmem.testing.harness import StoreOpener, StoreSuite
+from langchain_agentmem.testing.harness import StoreOpener, StoreSuite, index_of
 
 _NS: Final = ("index",)
 _FAN: Final = {f"t{n}": [math.cos(n / 50), math.sin(n / 50)] for n in range(30)} | {"q": [1.0, 0.0]}
@@ -22,13 +24,12 @@ _FAN: Final = {f"t{n}": [math.cos(n / 50), math.sin(n / 50)] for n in range(30)}
 
 def indexed(
     opener: StoreOpener,
-    embedder: Any,  # noqa: ANN401 - passed on, or any result of a store
-    fields: list[str] | None = None,
+    embedder: RecordingEmbeddings,
+    fields: Sequence[str] = ("text",),
     **more: object,
 ) -> BaseStore:
     """Open a store that embeds with the embedder, by default the field `text`."""
-    index = {"dims": embedder.dims, "embed": embedder, "fields": fields or ["text"], **more}
-    return opener.open(index=index)
+    return opener.open(index=index_of(embedder, fields, **more))
 
 
 def put_texts(store: BaseStore, *texts: str) -> None:

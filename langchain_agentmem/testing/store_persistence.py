@@ -11,7 +11,7 @@ from langgraph.store.base import BaseStore, InvalidNamespaceError
 
 from langchain_agentmem.testing.checks import expect_equal, expect_error, expect_true, keys
 from langchain_agentmem.testing.doubles import CharacterEmbeddings
-from langchain_agentmem.testing.harness import StoreOpener, StoreSuite
+from langchain_agentmem.testing.harness import StoreOpener, StoreSuite, index_of
 from langchain_agentmem.testing.runners import Runner
 
 _NS: Final = ("kept",)
@@ -43,7 +43,7 @@ class PersistenceConformance(StoreSuite):
         """A reopened store answers queries without embedding its items anew."""
         self.need("persistent", "supports_vectors")
         embedder = CharacterEmbeddings()
-        index = {"dims": embedder.dims, "embed": embedder, "fields": ["text"]}
+        index = index_of(embedder)
         with self.runner_class() as runner:
             store = StoreOpener(self, runner, tmp_path).open(index=index)
             for text in ("abc", "xyz"):
@@ -61,7 +61,7 @@ class PersistenceConformance(StoreSuite):
         index = None
         if self.supports_vectors:
             embedder = CharacterEmbeddings()
-            index = {"dims": embedder.dims, "embed": embedder, "fields": ["text"]}
+            index = index_of(embedder)
         first = opener.open(index=index)
         second = opener.open(index=index, again=True)
         query = "abc" if index else None
@@ -117,7 +117,7 @@ class NamespaceDeleteConformance(StoreSuite):
         """The vectors go with the items."""
         self.need("namespace_delete", "supports_vectors")
         embedder = CharacterEmbeddings()
-        store = opener.open(index={"dims": embedder.dims, "embed": embedder, "fields": ["text"]})
+        store = opener.open(index=index_of(embedder))
         store.put(("gone",), "k", {"text": "abc"})
         store.put(("kept",), "k", {"text": "xyz"})
         expect_equal(len(store.search((), query="abc")), 2, "items found before")
@@ -198,4 +198,4 @@ class LexicalConformance(StoreSuite):
         """Open a store with an index, or skip."""
         self.need("lexical_search")
         embedder = CharacterEmbeddings()
-        return opener.open(index={"dims": embedder.dims, "embed": embedder, "fields": ["text"]})
+        return opener.open(index=index_of(embedder))

@@ -9,7 +9,7 @@ from langgraph.store.base import BaseStore, PutOp
 
 from langchain_agentmem.testing.checks import expect_equal, expect_error, expect_true, keys
 from langchain_agentmem.testing.doubles import CharacterEmbeddings
-from langchain_agentmem.testing.harness import StoreOpener, StoreSuite
+from langchain_agentmem.testing.harness import StoreOpener, StoreSuite, index_of
 from langchain_agentmem.testing.runners import Runner
 
 _NS: Final = ("expiry",)
@@ -40,7 +40,7 @@ class TTLConformance(StoreSuite):
     def test_x1_expired_item_is_absent_from_a_query(self, opener: StoreOpener) -> None:
         """X1: an expired item is not ranked either."""
         embedder = CharacterEmbeddings()
-        index = {"dims": embedder.dims, "embed": embedder, "fields": ["text"]}
+        index = index_of(embedder)
         store = opener.open(ttl={}, index=index)
         store.put(_NS, "old", {"text": "abc"}, ttl=opener.ttl_minutes)
         store.put(_NS, "new", {"text": "abd"})

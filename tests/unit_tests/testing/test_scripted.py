@@ -3,7 +3,9 @@
 import asyncio
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -130,8 +132,23 @@ def test_ambiguous_mapping_is_refused() -> None:
     """A mapping that could be meant for several tools is an error of the test, not a guess."""
     model = ScriptedChatModel(replies=[{"text": "hey"}])
 
-    with pytest.raises(UnexpectedCallError, match="several tools"):
+    with pytest.raises(UnexpectedCallError, match=r"call 1 .* several tools"):
         model.bind_tools([add, shout]).invoke("shout")
+
+
+def test_tool_calls_of_requests_at_once_have_names_of_their_own() -> None:
+    """The id of a tool call is that of its own request, whatever runs beside it."""
+    both = threading.Barrier(2, timeout=10)
+
+    def answer(_: list[BaseMessage]) -> dict[str, Any]:
+        both.wait()
+        return {"a": 1, "b": 2}
+
+    model = ScriptedChatModel(replies=answer).bind_tools([add])
+    with ThreadPoolExecutor(2) as pool:
+        replies = list(pool.map(model.invoke, ["add", "add"]))
+
+    assert {reply.tool_calls[0]["id"] for reply in replies} == {"call_1", "call_2"}
 
 
 def test_structured_output_is_parsed(call: Call) -> None:
