@@ -343,11 +343,6 @@ def span_of(node: StoredMemory) -> tuple[int, int]:
     return first, last
 
 
-def is_node(stored: StoredMemory) -> bool:
-    """Tell whether an item is a node of a tree."""
-    return _OWN in stored.metadata
-
-
 def _own(node: Node, first: int, last: int, children: Sequence[StoredMemory]) -> dict[str, Any]:
     names = [each.key for each in children]
     return {_OWN: {"level": node.level, "span": [first, last], "children": names}}

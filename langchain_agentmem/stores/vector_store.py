@@ -88,6 +88,22 @@ class LangGraphVectorStore(VectorStore):
         documents.add_texts(texts, metadatas, ids=ids)
         return documents
 
+    @classmethod
+    async def afrom_texts(  # type: ignore[override]  # keyword-only options of its own
+        cls,
+        texts: list[str],
+        embedding: Embeddings,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        store: BaseStore,
+        namespace: Sequence[str],
+    ) -> Self:
+        """Return a vector store with the texts added, as `from_texts` does."""
+        documents = cls(store, namespace, embedding)
+        await documents.aadd_texts(texts, metadatas, ids=ids)
+        return documents
+
     def add_texts(
         self,
         texts: Iterable[str],

@@ -111,7 +111,7 @@ class WindowMiddleware(AgentMiddleware[Any, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: AsyncHandler
     ) -> ModelResponse[Any]:
-        """Show the model the window."""
+        """Show the model the window; the async twin of `wrap_model_call`."""
         return await handler(await arun(self._shown(request), Environment.of_run()))
 
     def _shown(self, request: ModelRequest[Any]) -> Steps[ModelRequest[Any]]:
@@ -232,7 +232,7 @@ class SummaryMiddleware(AgentMiddleware[Any, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: AsyncHandler
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """Show the model the summary and the newest part, summarizing first if it is time."""
+        """Show the model the summary and the newest part; the async twin of `wrap_model_call`."""
         view = await arun(self._bounded(request), Environment.of_run(self._model))
         await aoffload(self._offload_to, view.dropped, self.name)
         return self._answer(await handler(request.override(messages=view.messages)), view)

@@ -67,7 +67,7 @@ class StoreChatMessageHistory(BaseChatMessageHistory):
         run(self._add(messages), self._environment())
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Add messages, in one piece."""
+        """Add messages, in one piece; the async twin of `add_messages`."""
         await arun(self._add(messages), self._environment())
 
     def clear(self) -> None:
@@ -75,7 +75,7 @@ class StoreChatMessageHistory(BaseChatMessageHistory):
         self._memory.forget(OWN, config=self._config)
 
     async def aclear(self) -> None:
-        """Erase the session."""
+        """Erase the session; the async twin of `clear`."""
         await self._memory.aforget(OWN, config=self._config)
 
     def _environment(self) -> Environment:

@@ -180,7 +180,7 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         return run(self._begin(state), self.memory.environment())
 
     async def abefore_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ANN401, ARG002 - LangChain's signature
-        """Recall for this turn."""
+        """Recall for this turn; the async twin of `before_agent`."""
         return await arun(self._begin(state), self.memory.environment())
 
     def wrap_model_call(
@@ -197,7 +197,7 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
-        """Show the model what was recalled."""
+        """Show the model what was recalled; the async twin of `wrap_model_call`."""
         env = self.memory.environment()
         return await handler(await arun(self._shown(request, env), env))
 
@@ -207,7 +207,7 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         return run(self._end(state, env), env)
 
     async def aafter_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ANN401, ARG002 - LangChain's signature
-        """Remember the turn."""
+        """Remember the turn; the async twin of `after_agent`."""
         env = self.memory.environment()
         return await arun(self._end(state, env), env)
 

@@ -99,7 +99,7 @@ class ShortTermMiddleware(AgentMiddleware[Any, Any, Any]):
         return run(self._remember(state), self.memory.environment())
 
     async def abefore_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ANN401, ARG002 - LangChain's signature
-        """Archive what is new."""
+        """Archive what is new; the async twin of `before_model`."""
         return await arun(self._remember(state), self.memory.environment())
 
     def after_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ANN401, ARG002 - LangChain's signature
@@ -107,7 +107,7 @@ class ShortTermMiddleware(AgentMiddleware[Any, Any, Any]):
         return run(self._remember(state), self.memory.environment())
 
     async def aafter_agent(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ANN401, ARG002 - LangChain's signature
-        """Archive the answer."""
+        """Archive the answer; the async twin of `after_agent`."""
         return await arun(self._remember(state), self.memory.environment())
 
     def wrap_model_call(
@@ -123,7 +123,7 @@ class ShortTermMiddleware(AgentMiddleware[Any, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
-        """Show the model the view."""
+        """Show the model the view; the async twin of `wrap_model_call`."""
         return await handler(await arun(self._shown(request), self.memory.environment()))
 
     def _remember(self, state: Mapping[str, Any]) -> Steps[dict[str, Any] | None]:
@@ -208,7 +208,7 @@ class SlidingWindowMiddleware(AgentMiddleware[Any, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        """Read the result if it is too long."""
+        """Read the result if it is too long; the async twin of `wrap_tool_call`."""
         steps = self._read(request, await handler(request))
         return await arun(steps, Environment.of_run(self._reader.model))
 

@@ -11,24 +11,21 @@ from langchain_agentmem.memories import Memory
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Steps
 from langchain_agentmem.steps.environment import Environment
+from langchain_agentmem.testing import ManualClock
 
 T = TypeVar("T")
 START = datetime(2026, 3, 1, 10, tzinfo=UTC)
 
 
-class Clock:
-    """A clock that stands still until it is moved."""
+class Clock(ManualClock):
+    """A clock that starts at `START` and stands still until it is moved."""
 
     def __init__(self) -> None:
-        self.now = START
+        super().__init__(START)
 
-    def __call__(self) -> datetime:
-        """Return the time."""
-        return self.now
-
-    def move(self, **by: float) -> None:
-        """Let time pass."""
-        self.now += timedelta(**by)
+    def move(self, seconds: float = 0, **by: float) -> None:
+        """Let time pass, or run backwards."""
+        self.now += timedelta(seconds=seconds, **by)
 
 
 class Drive(Protocol):

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -82,21 +81,6 @@ class Table(Embeddings):
         return [
             float(text.lower().count(chr(ord("a") + place))) + 0.01 for place in range(self.dims)
         ]
-
-
-class Ticking:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self, now: datetime | None = None) -> None:
-        self.now = now or datetime(2026, 3, 1, 10, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        """Return the time."""
-        return self.now
-
-    def move(self, seconds: float) -> None:
-        """Let time pass."""
-        self.now += timedelta(seconds=seconds)
 
 
 STORES = ("memory", "sqlite")

@@ -81,6 +81,21 @@ def test_python_blocks_run_and_print_what_is_shown(
             assert printed.strip() == block.code.strip()
 
 
+def test_every_surface_of_the_table_has_an_example_that_is_run() -> None:
+    """What the page of surfaces says to take stands in code that a test runs."""
+    page = ROOT / "docs/surfaces.md"
+    table = page.read_text("utf-8").split("\n\n")[2]
+    taken = {
+        name
+        for row in table.splitlines()[2:]
+        for name in re.findall(r"`([\w.]+)[^`]*`", row.split("|")[2])
+    }
+    run = [block.code for each in PAGES for block in _blocks(each) if block.language == "python"]
+    run += [path.read_text("utf-8") for path in (ROOT / "examples").glob("*.py")]
+    assert len(taken) > 15
+    assert [name for name in sorted(taken) if not any(name in code for code in run)] == []
+
+
 def _commands(language: str = "bash") -> Iterator[tuple[str, list[str]]]:
     """Return every command of the pages' shell blocks with the page it stands in."""
     for page in PAGES:

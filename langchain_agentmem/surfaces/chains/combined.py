@@ -95,20 +95,20 @@ class ReadOnlySharedMemory(BaseMemory):
         return self.memory.load_memory_variables(inputs)
 
     async def aload_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """Return what the memory loads."""
+        """Return what the memory loads; the async twin of `load_memory_variables`."""
         return await self.memory.aload_memory_variables(inputs)
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
         """Save nothing."""
 
     async def asave_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Save nothing."""
+        """Save nothing; the async twin of `save_context`."""
 
     def clear(self) -> None:
         """Erase nothing."""
 
     async def aclear(self) -> None:
-        """Erase nothing."""
+        """Erase nothing; the async twin of `clear`."""
 
 
 class SimpleMemory(BaseMemory):
@@ -132,17 +132,17 @@ class SimpleMemory(BaseMemory):
         return self.memories
 
     async def aload_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002 - as above
-        """Return the constants."""
+        """Return the constants; the async twin of `load_memory_variables`."""
         return self.memories
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
         """Save nothing."""
 
     async def asave_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Save nothing."""
+        """Save nothing; the async twin of `save_context`."""
 
     def clear(self) -> None:
         """Erase nothing."""
 
     async def aclear(self) -> None:
-        """Erase nothing."""
+        """Erase nothing; the async twin of `clear`."""

@@ -24,7 +24,8 @@ from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.memories import EVERYTHING, AMem, LangMem, Mem0, MemoryState
 from langchain_agentmem.scopes import closed
 from langchain_agentmem.steps.drivers import run
-from tests.unit_tests.scripted import STORES, Scripted, Ticking, make_store
+from tests.unit_tests.floor import Clock
+from tests.unit_tests.scripted import STORES, Scripted, make_store
 
 ANN: RunnableConfig = {"configurable": {"user_id": "ann", "thread_id": "t1"}}
 BOB: RunnableConfig = {"configurable": {"user_id": "bob", "thread_id": "t1"}}
@@ -45,7 +46,7 @@ class Bench:
     """A queue, a graph and a worker over one store."""
 
     def __init__(self, store: BaseStore, *, is_async: bool, **options: Any) -> None:  # noqa: ANN401 - a double of any
-        self.clock = Ticking()
+        self.clock = Clock()
         self.model = Scripted()
         self.is_async = is_async
         self.store = store

@@ -25,8 +25,8 @@ from langchain_agentmem.errors import ConfigurationError, MemoryNotFoundError
 from langchain_agentmem.memories import AMem, LangMem, Mem0, langmem_extractor
 from langchain_agentmem.memories.written import WrittenMemory
 from langchain_agentmem.steps.drivers import run
-from tests.unit_tests.floor import everything
-from tests.unit_tests.scripted import STORES, Scripted, Ticking, make_store
+from tests.unit_tests.floor import Clock, everything
+from tests.unit_tests.scripted import STORES, Scripted, make_store
 
 ANN: RunnableConfig = {"configurable": {"user_id": "ann", "thread_id": "t1"}}
 BOB: RunnableConfig = {"configurable": {"user_id": "bob", "thread_id": "t1"}}
@@ -40,7 +40,7 @@ class Desk:
     def __init__(self, store: BaseStore, *, is_async: bool, **options: Any) -> None:  # noqa: ANN401 - a double of any
         self.store = store
         self.is_async = is_async
-        self.clock = Ticking()
+        self.clock = Clock()
         self.model = Scripted()
         self.memory = options.pop("memory", LangMem)(
             model=self.model, store=store, clock=self.clock

@@ -7,7 +7,8 @@ import pytest
 
 from langchain_agentmem.consolidation import MemoryQueue, ServerConsolidator
 from langchain_agentmem.errors import ConfigurationError
-from tests.unit_tests.scripted import STORES, Ticking, make_store
+from tests.unit_tests.floor import Clock
+from tests.unit_tests.scripted import STORES, make_store
 
 ANN: Any = {"configurable": {"user_id": "ann", "thread_id": "t1", "tenant": "acme"}}
 
@@ -77,7 +78,7 @@ class World:
 
     def __init__(self, kind: str, folder: Path, *, is_async: bool) -> None:
         self.is_async = is_async
-        self.clock = Ticking()
+        self.clock = Clock()
         self.runs, self.crons = Runs(), Crons()
         self.queue = MemoryQueue(store=make_store(kind, folder), clock=self.clock)
         self.consolidator = ServerConsolidator(self.queue, assistant_id="background")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
+from langchain_agentmem.steps.tree import Node
 from langchain_agentmem.testing import ScriptedChatModel
 from langchain_agentmem.windows import count_tokens
 
@@ -75,6 +76,11 @@ def view_of(recalled: Recall) -> list[AnyMessage]:
     """Return the view, which a short-term memory always has."""
     assert recalled.messages is not None
     return recalled.messages
+
+
+def nodes_in(recalled: Recall) -> list[Node]:
+    """Return the nodes of a tree of summaries that were recalled."""
+    return [Node.of(each.key) for each in recalled.items if each.namespace[-1] == "tree"]
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 from langchain_agentmem.stores import FaissSqliteStore
+from tests.unit_tests.floor import Clock
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -38,21 +38,6 @@ class Letters(Embeddings):
         return [float(text.lower().count(letter)) for letter in LETTERS[: self.dims]]
 
 
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 3, 1, 10, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        """Return the time."""
-        return self.now
-
-    def move(self, seconds: float) -> None:
-        """Let time pass, or run backwards."""
-        self.now += timedelta(seconds=seconds)
-
-
 class Client:
     """Calls a store's methods by their sync names, through sync or async."""
 
@@ -79,12 +64,6 @@ class Client:
 
 
 Open = Callable[..., FaissSqliteStore]
-
-
-@pytest.fixture
-def clock() -> Clock:
-    """A clock under the test's control."""
-    return Clock()
 
 
 @pytest.fixture

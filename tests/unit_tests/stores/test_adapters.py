@@ -181,3 +181,32 @@ def test_store_over_a_failing_vector_store_writes_nothing() -> None:
     with pytest.raises(OSError, match="no space"):
         store.put(("a",), "k", {"text": "abc"})
     assert store.get(("a",), "k") is None
+
+
+async def test_texts_are_added_to_a_store_that_can_only_be_awaited() -> None:
+    """`afrom_texts` awaits the store, it does not run the sync call in a thread."""
+
+    class OnlyAsync(InMemoryStore):
+        def batch(self, ops: Any) -> Any:  # noqa: ANN401 - as the base
+            raise NotImplementedError
+
+        async def abatch(self, ops: Any) -> Any:  # noqa: ANN401 - as the base
+            return InMemoryStore.batch(self, ops)
+
+    embedder = CharacterEmbeddings()
+    store = OnlyAsync(index={"dims": embedder.dims, "embed": embedder})
+
+    found = await LangGraphVectorStore.afrom_texts(
+        ["a tree", "a house"],
+        embedder,
+        [{"n": 1}, {"n": 2}],
+        ids=["t", "h"],
+        store=store,
+        namespace=("x",),
+    )
+
+    documents = await found.aget_by_ids(["t", "h"])
+    assert [(each.page_content, each.metadata) for each in documents] == [
+        ("a tree", {"n": 1}),
+        ("a house", {"n": 2}),
+    ]

@@ -8,7 +8,8 @@ from langgraph.store.base import PutOp
 
 from langchain_agentmem.stores import FaissSqliteStore
 from langchain_agentmem.stores._segments import Segment, SegmentCache
-from tests.unit_tests.stores.conftest import Clock, Letters, Open
+from tests.unit_tests.floor import Clock
+from tests.unit_tests.stores.conftest import Letters, Open
 
 Found = list[tuple[str, float | None]]
 

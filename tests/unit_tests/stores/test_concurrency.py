@@ -15,7 +15,8 @@ from langgraph.store.base import PutOp
 
 from langchain_agentmem.errors import StorageError
 from langchain_agentmem.stores import FaissSqliteStore
-from tests.unit_tests.stores.conftest import Clock, Letters, Open
+from tests.unit_tests.floor import Clock
+from tests.unit_tests.stores.conftest import Letters, Open
 
 
 def test_threads_and_loops_write_at_once(open_store: Open) -> None:

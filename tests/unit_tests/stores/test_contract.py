@@ -17,7 +17,8 @@ from langgraph.store.base import (
 
 from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.stores import FaissSqliteStore, StoreSearchOp
-from tests.unit_tests.stores.conftest import Client, Clock, Letters, Open
+from tests.unit_tests.floor import Clock
+from tests.unit_tests.stores.conftest import Client, Letters, Open
 
 ONE = timedelta(minutes=1)
 

@@ -21,7 +21,8 @@ from langchain_agentmem.errors import (
 from langchain_agentmem.stores import FaissSqliteStore
 from langchain_agentmem.stores._namespaces import encode
 from langchain_agentmem.stores._schema import SCHEMA_VERSION
-from tests.unit_tests.stores.conftest import Clock, Letters, Open
+from tests.unit_tests.floor import Clock
+from tests.unit_tests.stores.conftest import Letters, Open
 
 WRITER = """
 import sys

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from tests.unit_tests.stores.conftest import Client, Clock
+from tests.unit_tests.floor import Clock
+from tests.unit_tests.stores.conftest import Client
 
 
 @pytest.mark.parametrize("merged", [0, 1, 1_000])

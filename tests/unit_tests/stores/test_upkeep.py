@@ -9,7 +9,8 @@ import pytest
 from langchain_agentmem.errors import ConfigurationError, StorageError
 from langchain_agentmem.stores import FaissSqliteStore
 from langchain_agentmem.stores._schema import SCHEMA_VERSION
-from tests.unit_tests.stores.conftest import Client, Clock, Open
+from tests.unit_tests.floor import Clock
+from tests.unit_tests.stores.conftest import Client, Open
 
 SECRET = "xylophonquark"  # noqa: S105 - a word to look for
 

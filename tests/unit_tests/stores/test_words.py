@@ -6,7 +6,8 @@ import random
 import pytest
 
 from langchain_agentmem.stores import FaissSqliteStore
-from tests.unit_tests.stores.conftest import Client, Clock, Letters, Open
+from tests.unit_tests.floor import Clock
+from tests.unit_tests.stores.conftest import Client, Letters, Open
 
 Found = list[tuple[str, float, dict[str, float]]]
 WORDS = [f"word{n}" for n in range(80)] + [*"猫狗鱼鸟花"] + ["été", "naïve", "🥰", "🫠", "дом"]

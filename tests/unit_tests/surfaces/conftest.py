@@ -4,7 +4,6 @@ import asyncio
 import importlib.util
 import random
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from langchain_agentmem import (
 )
 from langchain_agentmem.embeddings import default_embeddings
 from langchain_agentmem.stores import StoreIndexConfig
+from tests.unit_tests.floor import Clock
 
 CLASSIC = ["test_chains.py", "test_chains_upstream.py", "test_side_by_side.py"]
 collect_ignore = [] if importlib.util.find_spec("langchain_classic") else CLASSIC
@@ -35,21 +35,6 @@ EMBEDDER = default_embeddings()
 """One for all tests: it loads once."""
 
 Invoke = Callable[..., Any]
-
-
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 3, 1, 10, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        """Return the time."""
-        return self.now
-
-    def move(self, **by: float) -> None:
-        """Let time pass."""
-        self.now += timedelta(**by)
 
 
 class Tools:
@@ -104,12 +89,6 @@ def invoke(request: pytest.FixtureRequest) -> Invoke:
     """Invokes a runnable, sync or async."""
     way: Invoke = request.param
     return way
-
-
-@pytest.fixture
-def clock() -> Clock:
-    """A clock under the test's control."""
-    return Clock()
 
 
 @pytest.fixture(params=["faiss", "memory", "plain"])

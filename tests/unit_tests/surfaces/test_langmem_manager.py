@@ -18,7 +18,8 @@ from langchain_agentmem.surfaces.langmem import (
     create_memory_searcher,
     create_memory_store_manager,
 )
-from tests.unit_tests.scripted import STORES, Scripted, Ticking, make_store
+from tests.unit_tests.floor import Clock
+from tests.unit_tests.scripted import STORES, Scripted, make_store
 
 ANN: RunnableConfig = {"configurable": {"langgraph_user_id": "ann"}}
 BOB: RunnableConfig = {"configurable": {"langgraph_user_id": "bob"}}
@@ -117,7 +118,7 @@ async def test_put_keeps_a_history_and_delete_can_be_undone(store: BaseStore, do
 async def test_a_time_to_live_ends_by_the_clock(store: BaseStore, do: Do) -> None:
     """In minutes, as LangGraph counts."""
     manager = create_memory_store_manager(Scripted(), store=store)
-    clock = manager.memory.clock = Ticking()
+    clock = manager.memory.clock = Clock()
     await do(manager, "put", "k", {"content": "Ann is in town"}, ttl=1, config=ANN)
     assert len(await do(manager, "search", config=ANN)) == 1
     clock.move(60)

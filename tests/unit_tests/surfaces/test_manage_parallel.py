@@ -100,7 +100,7 @@ def test_conflicts_with_others_are_decided_anew(tmp_path: Path) -> None:
     class Overtaken(FaissSqliteStore):
         rival: Any = None
 
-        def batch(self, ops: Any, **options: Any) -> Any:  # noqa: ANN401
+        def batch(self, ops: Any, **options: Any) -> Any:  # noqa: ANN401 - as the base
             rival, self.rival = (self.rival, None) if options.get("expect") else (None, self.rival)
             if rival is not None:
                 rival()

@@ -31,7 +31,8 @@ from langchain_agentmem.scopes import closed
 from langchain_agentmem.steps import journal
 from langchain_agentmem.steps.drivers import run
 from langchain_agentmem.steps.environment import Environment
-from tests.unit_tests.surfaces.conftest import ANN, HOME, TEMPLATE, Clock, Invoke, Tools, id_in
+from tests.unit_tests.floor import Clock
+from tests.unit_tests.surfaces.conftest import ANN, HOME, TEMPLATE, Invoke, Tools, id_in
 
 
 class Profile(BaseModel):

@@ -20,7 +20,8 @@ from langchain_agentmem import (
     create_search_memory_tool,
 )
 from langchain_agentmem.surfaces._tool_calls import handle_of, keys_of
-from tests.unit_tests.surfaces.conftest import ANN, HOME, Clock, Tools, id_in, sync_invoke
+from tests.unit_tests.floor import Clock
+from tests.unit_tests.surfaces.conftest import ANN, HOME, Tools, id_in, sync_invoke
 
 FACTS = [f"Ann owns {thing:<11}" for thing in "abcdefghij"]
 

@@ -36,15 +36,15 @@ class Log(BaseCallbackHandler):
         self.ended: list[Any] = []
         self.failed: list[BaseException] = []
 
-    def on_tool_start(self, serialized: Any, input_str: str, **told: Any) -> None:  # noqa: ANN401
+    def on_tool_start(self, serialized: Any, input_str: str, **told: Any) -> None:  # noqa: ANN401 - as the base
         """A tool begins."""
         self.started.append({"tool": serialized["name"], "text": input_str, **told})
 
-    def on_tool_end(self, output: Any, **_: Any) -> None:  # noqa: ANN401
+    def on_tool_end(self, output: Any, **_: Any) -> None:  # noqa: ANN401 - as the base
         """A tool has a result."""
         self.ended.append(output)
 
-    def on_tool_error(self, error: BaseException, **_: Any) -> None:  # noqa: ANN401
+    def on_tool_error(self, error: BaseException, **_: Any) -> None:  # noqa: ANN401 - as the base
         """A tool has raised."""
         self.failed.append(error)
 
@@ -107,11 +107,11 @@ def test_arguments_are_checked_once(invoke: Invoke, monkeypatch: pytest.MonkeyPa
         seen: list[Any] = []
 
         def validate(
-            data: Any,  # noqa: ANN401
+            data: Any,  # noqa: ANN401 - as the base
             *,
             of: Callable[[Any], Any] = schema.model_validate,
             seen: list[Any] = seen,
-        ) -> Any:  # noqa: ANN401
+        ) -> Any:  # noqa: ANN401 - as the base
             seen.append(data)
             return of(data)
 
@@ -161,11 +161,11 @@ def test_callbacks_are_told_of_a_failing_store(invoke: Invoke) -> None:
     """What a tool raises is reported to the handlers as well as raised."""
 
     class Broken(InMemoryStore):
-        def batch(self, ops: Any) -> Any:  # noqa: ANN401, ARG002
+        def batch(self, ops: Any) -> Any:  # noqa: ANN401, ARG002 - as the base
             msg = "disk full"
             raise OSError(msg)
 
-        async def abatch(self, ops: Any) -> Any:  # noqa: ANN401
+        async def abatch(self, ops: Any) -> Any:  # noqa: ANN401 - as the base
             return self.batch(ops)
 
     for each, given in both(Broken()):
@@ -194,11 +194,11 @@ def test_config_of_the_call_reaches_what_runs_inside(invoke: Invoke) -> None:
     class Watching(InMemoryStore):
         seen: Any = None
 
-        def batch(self, ops: Any) -> Any:  # noqa: ANN401
+        def batch(self, ops: Any) -> Any:  # noqa: ANN401 - as the base
             self.seen = var_child_runnable_config.get()
             return super().batch(ops)
 
-        async def abatch(self, ops: Any) -> Any:  # noqa: ANN401
+        async def abatch(self, ops: Any) -> Any:  # noqa: ANN401 - as the base
             return self.batch(ops)
 
     store, log = Watching(), Log()

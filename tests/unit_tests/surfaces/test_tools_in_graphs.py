@@ -28,11 +28,11 @@ from langchain_agentmem import (
 from langchain_agentmem.scopes import journal
 from langchain_agentmem.surfaces import recall_node
 from langchain_agentmem.testing import ScriptedChatModel
+from tests.unit_tests.floor import Clock
 from tests.unit_tests.surfaces.conftest import (
     ANN,
     HOME,
     TEMPLATE,
-    Clock,
     Invoke,
     async_invoke,
     id_in,

@@ -9,7 +9,8 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.store.base import BaseStore
 
-from tests.unit_tests.scripted import STORES, Calls, Scripted, Table, Ticking, make_store, watch
+from tests.unit_tests.floor import Clock
+from tests.unit_tests.scripted import STORES, Calls, Scripted, Table, make_store, watch
 
 ANN: RunnableConfig = {"configurable": {"user_id": "ann", "thread_id": "t1"}}
 BOB: RunnableConfig = {"configurable": {"user_id": "bob", "thread_id": "t2"}}
@@ -22,7 +23,7 @@ class World:
         self.embed = Table()
         self.kind = kind
         self.folder = folder
-        self.clock = Ticking()
+        self.clock = Clock()
         self.model = Scripted()
         self.is_async = is_async
         self.store: BaseStore = make_store(kind, folder, self.embed)

@@ -32,6 +32,7 @@ from tests.unit_tests.memories.conversations import (
     facts_in,
     input_sizes,
     lost,
+    nodes_in,
     summarizer,
     view_of,
 )
@@ -165,7 +166,7 @@ def test_recall_of_groups_stays_in_its_budget(calls: Calls, store: BaseStore, se
         found = calls.recall(memory, query)
         assert count_tokens(view_of(found)) <= 500
         head = run(tree.head_of(Tree(ROOT)), Environment(store=store))
-        nodes = [Node.of(each.key) for each in found.items if tree.is_node(each)]
+        nodes = nodes_in(found)
         pairs = [(one, other) for one in nodes for other in nodes if one != other]
         assert nodes
         assert not any(Tree(ROOT).grown(head).are_related(*pair) for pair in pairs)

@@ -29,6 +29,7 @@ from tests.unit_tests.memories.conversations import (
     facts_in,
     input_sizes,
     lost,
+    nodes_in,
     summarizer,
     view_of,
 )
@@ -171,7 +172,7 @@ def test_recall_stays_in_its_budget_and_shows_no_node_twice(
         found = calls.recall(memory, query)
         assert count_tokens(view_of(found)) <= 500
         assert found.tokens <= 500
-        nodes = [Node.of(each.key) for each in found.items if tree.is_node(each)]
+        nodes = nodes_in(found)
         assert nodes
         pairs = [(one, other) for one in nodes for other in nodes if one != other]
         assert not any(Tree(ROOT).are_related(one, other) for one, other in pairs)
