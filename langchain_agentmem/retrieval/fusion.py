@@ -1,6 +1,6 @@
-"""Putting scores of different kinds on one scale, and adding them up."""
+"""Putting scores of different kinds on one scale, and fusing rankings."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final, TypeVar
 
 import numpy as np
@@ -75,25 +75,6 @@ def bar_of_best(values: NDArray[np.floating], k: int) -> float:
     if width > 1:  # as many blocks as that have a maximum that reaches it
         values = values[: len(values) // width * width].reshape(-1, width).max(axis=1)
     return float(np.partition(values, len(values) - k)[len(values) - k])
-
-
-def weighted_sum(
-    parts: Mapping[str, NDArray[np.floating]], weights: Mapping[str, float]
-) -> NDArray[np.float64]:
-    """Add arrays of the same length, each times its weight.
-
-    Args:
-        parts: Scores per ingredient, already on one scale.
-        weights: The weight of each ingredient; an ingredient without one does not count.
-
-    Returns:
-        The sum; an empty array for no parts.
-    """
-    total: NDArray[np.float64] | None = None
-    for name, values in parts.items():
-        weighted = weights.get(name, 0.0) * np.asarray(values, dtype=np.float64)
-        total = weighted if total is None else total + weighted
-    return np.zeros(0) if total is None else total
 
 
 def reciprocal_rank_fusion(

@@ -69,6 +69,7 @@ class _Entry:
         self.error: Exception | None = None
 
     def fail(self, error: Exception) -> None:
+        """End the work with an error, which its caller will raise."""
         self.error = error
         self.done = True
 

@@ -106,6 +106,7 @@ class _NewRows:
         self.words: list[tuple[int, str]] = []
 
     def write(self, connection: sqlite3.Connection) -> None:
+        """Insert the rows, each table's in one statement."""
         connection.executemany(
             "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self.items
         )

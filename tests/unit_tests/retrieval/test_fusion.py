@@ -1,4 +1,4 @@
-"""Scales and sums of scores."""
+"""Scales of scores, and fused rankings."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,6 @@ from langchain_agentmem.retrieval.fusion import (
     normalize_dense,
     normalize_max,
     reciprocal_rank_fusion,
-    weighted_sum,
 )
 
 
@@ -47,13 +46,6 @@ def test_normalize_max_of_nothing_positive_is_zero() -> None:
     """A question without a matching word gives no lexical score, and no division by zero."""
     assert normalize_max(np.zeros(2)).tolist() == [0.0, 0.0]
     assert normalize_max(np.array([1.0, 4.0])).tolist() == [0.25, 1.0]
-
-
-def test_weighted_sum_by_hand() -> None:
-    """An ingredient without a weight does not count."""
-    parts = {"lexical": np.array([1.0, 0.0]), "dense": np.array([0.5, 1.0]), "x": np.ones(2)}
-    assert weighted_sum(parts, {"lexical": 1.0, "dense": 0.3}).tolist() == [1.15, 0.3]
-    assert weighted_sum({}, {}).size == 0
 
 
 def test_reciprocal_rank_fusion_by_hand() -> None:
