@@ -110,7 +110,7 @@ class WorkingMemory(Memory):
         self.memory = memory
 
     @property
-    def remember_asks(self) -> bool:  # type: ignore[override] # as the long-term memory's
+    def remember_asks(self) -> bool:  # type: ignore[override]  # as the long-term memory's
         """Whether the long-term memory's `remember` asks the chat model."""
         return self.memory.remember_asks
 

@@ -138,10 +138,10 @@ class _MemoryTool(StructuredTool):
     """
 
     def _run(self, *texts: Any, **named: Any) -> Any:  # noqa: ANN401 - as the base
-        return self.func(*texts, **named)  # type: ignore[misc] # make_tool gives it
+        return self.func(*texts, **named)  # type: ignore[misc]  # make_tool gives it
 
     async def _arun(self, *texts: Any, **named: Any) -> Any:  # noqa: ANN401 - as the base
-        return await self.coroutine(*texts, **named)  # type: ignore[misc] # make_tool gives it
+        return await self.coroutine(*texts, **named)  # type: ignore[misc]  # make_tool gives it
 
     def _parse_input(self, tool_input: str | dict[str, Any], _: str | None) -> dict[str, Any]:
         """Return the checked arguments of a call; a text alone is the first of them."""
@@ -158,6 +158,7 @@ class _MemoryTool(StructuredTool):
         return {name: given for name, given in tool_input.items() if name not in _NOT_SHOWN}
 
 
+# `inspect.signature` and `get_type_hints`, which LangChain calls each time, return these at once.
 _looked_at: tuple[Any, ...] = (_MemoryTool._run, _MemoryTool._arun)  # noqa: SLF001 - of this module
 for _each in _looked_at:
     _each.__signature__ = inspect.signature(_each)
@@ -180,10 +181,10 @@ def make_tool(
     """
 
     # LangGraph recognizes an injected argument by its plain annotation only, so no `| None`.
-    def call(runtime: ToolRuntime[Any, Any] = None, **named: Any) -> Any:  # type: ignore[assignment] # noqa: ANN401 - injected, any result
+    def call(runtime: ToolRuntime[Any, Any] = None, **named: Any) -> Any:  # type: ignore[assignment]  # noqa: ANN401 - injected, any result
         return run(steps(named, runtime), environment(runtime))
 
-    async def acall(runtime: ToolRuntime[Any, Any] = None, **named: Any) -> Any:  # type: ignore[assignment] # noqa: ANN401 - injected, any result
+    async def acall(runtime: ToolRuntime[Any, Any] = None, **named: Any) -> Any:  # type: ignore[assignment]  # noqa: ANN401 - injected, any result
         return await arun(steps(named, runtime), environment(runtime))
 
     for each in (call, acall):

@@ -99,7 +99,7 @@ def bounded(text: str, limit: int, offset: int, conditions: object) -> Query:
 def _filter(given: object) -> Mapping[str, Any]:
     try:
         conditions = json.loads(given) if isinstance(given, str) and given.strip() else given
-        compile_filter(conditions or None)  # type: ignore[arg-type] # refuses what is no mapping
+        compile_filter(conditions or None)  # type: ignore[arg-type]  # refuses what is no mapping
     except (ValueError, TypeError) as error:
         msg = (
             f"The filter cannot be used ({str(error)[:300]}). Give a JSON object of field and "

@@ -54,7 +54,7 @@ class StoreChatMessageHistory(BaseChatMessageHistory):
         self._config: RunnableConfig = {"configurable": {"session_id": session_id}}
 
     @property
-    def messages(self) -> list[BaseMessage]:  # type: ignore[override] # the base has an attribute
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # the base has an attribute
         """All messages of the session, in order."""
         return run(self._load(), self._environment())
 

@@ -163,9 +163,9 @@ def test_values_come_back_identical(client: Client) -> None:
 def test_a3_keys_are_strings(client: Client) -> None:
     """Keys go through `str` everywhere alike."""
     client.put(("a",), 5, {"v": 1})
-    client.batch([PutOp(("a",), 6, {"v": 1})])  # type: ignore[arg-type] # a number on purpose
+    client.batch([PutOp(("a",), 6, {"v": 1})])  # type: ignore[arg-type]  # a number on purpose
     assert client.get(("a",), "5") == client.get(("a",), 5)
-    assert client.batch([GetOp(("a",), 6)])[0].key == "6"  # type: ignore[arg-type] # likewise
+    assert client.batch([GetOp(("a",), 6)])[0].key == "6"  # type: ignore[arg-type]  # likewise
     client.delete(("a",), 5)
     assert client.get(("a",), "5") is None
     for odd in ["", " ", "a/b", "%", "\n", "\x1f", "🙂"]:

@@ -129,7 +129,7 @@ def summarizing_agent(node: SummarizationNode, model: ScriptedChatModel, words: 
         return {"messages": [model.invoke(state["summarized_messages"])]}
 
     def look(state: State) -> dict[str, Any]:
-        (asked,) = state["messages"][-1].tool_calls  # type: ignore[union-attr] # by the route
+        (asked,) = state["messages"][-1].tool_calls  # type: ignore[union-attr]  # by the route
         text = f"FACT{int(str(asked['id'])):03d} " + "word " * words
         return {"messages": [ToolMessage(text, tool_call_id=asked["id"])]}
 

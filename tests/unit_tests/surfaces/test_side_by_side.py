@@ -80,7 +80,7 @@ def test_what_takes_the_place_of_other_classes_remembers_in_async() -> None:
     for memory in (classic_entities, classic_buffer, entities, buffer):
         asyncio.run(memory.asave_context({"input": "FACT001 is Ann's"}, {"response": "I see"}))
 
-    assert (classic_entities.entity_store.store, vectors.store) == ({}, {})  # type: ignore[attr-defined] # an in-memory one
+    assert (classic_entities.entity_store.store, vectors.store) == ({}, {})  # type: ignore[attr-defined]  # an in-memory one
     for memory in (entities, buffer):
         loaded = asyncio.run(memory.aload_memory_variables({"input": "What is FACT001?"}))
         assert "FACT001" in loaded["history"]
