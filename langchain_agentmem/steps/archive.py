@@ -100,8 +100,9 @@ def append(archive: Archive, messages: Sequence[AnyMessage]) -> Steps[list[Memor
 def _append(archive: Archive, messages: Sequence[AnyMessage]) -> Steps[list[MemoryOperation]]:
     named = yield from with_ids(archive, messages)
     by_key = {archive.key(str(each.id)): each for each in named}
-    count, version = yield from _count(archive)
-    known = yield from journal.read([(archive.home, key) for key in by_key])
+    places = [(archive.order, _COUNT), *((archive.home, key) for key in by_key)]
+    head, *known = yield from journal.read(places)
+    count, version = _counted(head)
     now = yield from Now()
     numbers = iter(range(count, count + len(by_key)))
     operations = [
@@ -270,6 +271,10 @@ def number_in(stored: StoredMemory) -> int:
 
 def _count(archive: Archive) -> Steps[tuple[int, int]]:
     (stored,) = yield from Get([(archive.order, _COUNT)])
+    return _counted(stored)
+
+
+def _counted(stored: StoredMemory | None) -> tuple[int, int]:
     if stored is None or not isinstance(stored.content, dict):
         return 0, 0
     return int(stored.content["count"]), stored.item.version
