@@ -266,9 +266,11 @@ class AgentMemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         least = self._min_score
         scored = [each for each in found if least is None or (each.score or 0) >= least]
         kept = budget.fit(scored[: self._limit], self._max_tokens, text=render_line)
-        while kept and _tokens(render_memories(kept)) > self._max_tokens:
+        text = render_memories(kept)
+        while kept and _tokens(text) > self._max_tokens:
             kept.pop()
-        return render_memories(kept)
+            text = render_memories(kept)
+        return text
 
     def _question(self, state: Mapping[str, Any]) -> str:
         if callable(self._query):
