@@ -365,8 +365,10 @@ def _page(
     chosen = scores.best(offset, limit)
     items = scores.items[chosen].tolist()
     rows = _rows(connection, items)
-    names, columns = list(scores.parts), [part[chosen].tolist() for part in scores.parts.values()]
-    parts = [dict(zip(names, each, strict=True)) for each in zip(*columns, strict=True)]
+    parts: list[dict[str, float]] = [{} for _ in items]
+    for name, values in scores.parts.items():
+        for each, value in zip(parts, values[chosen].tolist(), strict=True):
+            each[name] = value
     found = map(_hit, map(rows.__getitem__, items), scores.total[chosen].tolist(), parts)
     return [hit for hit in found if hit is not None], len(items)
 

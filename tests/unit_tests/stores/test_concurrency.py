@@ -5,8 +5,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -234,3 +236,43 @@ async def test_nothing_blocks_the_loop(open_store: Open) -> None:
         await store.alist_namespaces()
         await store.adelete_namespace(("a",), vacuum=True)
         await store.aclose()
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["known", "new"])
+@pytest.mark.parametrize("change", ["put", "delete", "delete_namespace", "elsewhere"])
+def test_write_while_a_put_is_embedded_is_not_overlooked(
+    open_store: Open,
+    clock: Clock,
+    embedder: Letters,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    before: bool,
+    change: str,
+) -> None:
+    """What was known of an item when its text was looked at does not count if the file changed."""
+    store, other, embed = open_store(), open_store(), embedder.embed_documents
+    changes: dict[str, Callable[[], object]] = {
+        "put": lambda: other.put(("a",), "1", {"text": "theirs"}),
+        "delete": lambda: other.delete(("a",), "1"),
+        "delete_namespace": lambda: other.delete_namespace(("a",)),
+        "elsewhere": lambda: other.put(("b",), "1", {"text": "theirs"}),
+    }
+
+    def slowly(texts: list[str]) -> list[list[float]]:
+        if "mine" in texts:
+            clock.move(10)
+            changes[change]()
+            clock.move(10)
+        return embed(texts)
+
+    monkeypatch.setattr(embedder, "embed_documents", slowly)
+    started = clock.now
+    if before:
+        store.put(("a",), "1", {"text": "former"})
+    store.batch([PutOp(("a",), key, {"text": "mine"}) for key in ("1", "2")])
+    assert [item.key for item in store.search(("a",), query="mine", mode="lexical")] == ["2", "1"]
+    assert store.search(("a",), query="former theirs", mode="lexical") == []
+    ages = {"put": 0 if before else 10, "elsewhere": 0 if before else 20}
+    made = started + timedelta(seconds=ages.get(change, 20))
+    assert [i.created_at for i in store.search(("a",), limit=9) if i.key == "1"] == [made]
+    assert store.check() == []
