@@ -149,16 +149,19 @@ class GroupCommitter:
     def _apply(self, connection: sqlite3.Connection, entries: list[_Entry]) -> list[_Entry]:
         transaction = Transaction(connection)
         succeeded: list[_Entry] = []
+        shared = len(entries) > 1  # what is alone is undone as a whole, and SQLite keeps no copies
         for entry in entries:
-            connection.execute("SAVEPOINT work")
+            if shared:
+                connection.execute("SAVEPOINT work")
             try:
                 with self._database.errors():
                     entry.result = entry.work(transaction)
-                connection.execute("RELEASE work")
+                if shared:
+                    connection.execute("RELEASE work")
                 succeeded.append(entry)
             except Exception as err:  # noqa: BLE001 - handed to the caller whose work it is
                 entry.fail(err)
-                if not connection.in_transaction:  # SQLite gave up the whole transaction
+                if not shared or not connection.in_transaction:  # or SQLite gave it all up
                     return [other for other in entries if not other.done]
                 connection.execute("ROLLBACK TO work")
                 connection.execute("RELEASE work")
