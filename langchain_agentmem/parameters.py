@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args, get_type_hints
 
 from langchain_agentmem.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
+
+ModelT = TypeVar("ModelT")
 
 _SCALARS = (str, int, float, bool, type(None))
 
@@ -30,6 +32,23 @@ def must_be(name: str, value: object, kind: type | tuple[type, ...], wanted: str
     if not isinstance(value, kind):
         msg = f"{name} must be {wanted}, not {str(value)[:80]!r} ({type(value).__name__})."
         raise ConfigurationError(msg)
+
+
+def checked_model(model: ModelT, *, is_needed: bool = False) -> ModelT:
+    """Return a chat model or its name.
+
+    Args:
+        model: What was given.
+        is_needed: Whether None is refused, too.
+
+    Raises:
+        ConfigurationError: It is something else.
+    """
+    if not isinstance(model, str) and (is_needed or model is not None):
+        from langchain_core.runnables import Runnable
+
+        must_be("model", model, Runnable, "a chat model or its name, such as 'openai:gpt-4.1-mini'")
+    return model
 
 
 def needed(given: object, *names: str) -> list[Any]:

@@ -267,7 +267,7 @@ def trigger_clauses(trigger: Trigger) -> tuple[Mapping[str, float], ...]:
         ConfigurationError: It is none of these.
     """
     if isinstance(trigger, int) and not isinstance(trigger, bool):
-        return ({"tokens": trigger},)
+        trigger = checked_size(trigger)
     if isinstance(trigger, Mapping):
         return ({checked_size(each)[0]: checked_size(each)[1] for each in trigger.items()},)
     if isinstance(trigger, tuple) and len(trigger) == 2 and isinstance(trigger[0], str):  # noqa: PLR2004 - a pair
@@ -285,7 +285,11 @@ def checked_size(size: Any) -> Size:  # noqa: ANN401 - what a user passed
     Raises:
         ConfigurationError: The kind or the amount is wrong.
     """
-    kind, amount = ("tokens", size) if isinstance(size, int) else size
+    pair = ("tokens", size) if isinstance(size, int) else size
+    if not isinstance(pair, tuple | list) or len(pair) != 2:  # noqa: PLR2004 - a pair
+        msg = f"{size!r} is not a size; give a number of tokens, or a pair as ('messages', 20)."
+        raise ConfigurationError(msg)
+    kind, amount = pair
     if kind not in KINDS:
         msg = f"{kind!r} is not a kind of size; choose one of {KINDS}."
         raise ConfigurationError(msg)

@@ -31,7 +31,7 @@ from langchain_agentmem.memories.state import (
     recall_input,
 )
 from langchain_agentmem.messages import to_messages
-from langchain_agentmem.parameters import Parameters, context_schema, must_be, with_model
+from langchain_agentmem.parameters import Parameters, checked_model, context_schema, with_model
 from langchain_agentmem.scopes import NamespaceTemplate, Scope, current_scope, running
 from langchain_agentmem.steps import erasure, journal
 from langchain_agentmem.steps.drivers import arun, run
@@ -109,7 +109,7 @@ class Memory(MemoryChanges):
         self.rng = rng or random.Random()  # noqa: S311 - ids and sampling, not secrets
         self.preset = preset
         self.parameters = self.Parameters.of(preset, **parameters)
-        self.model = _checked_model(model)
+        self.model = checked_model(model)
 
     # --- what an architecture writes -------------------------------------------------------
 
@@ -457,19 +457,6 @@ def _checked_store(store: object) -> BaseStore | None:
         "Use FaissSqliteStore('memory.sqlite')."
     )
     raise ConfigurationError(msg)
-
-
-def _checked_model(model: BaseChatModel | str | None) -> BaseChatModel | str | None:
-    """Return the model.
-
-    Raises:
-        ConfigurationError: It is something else.
-    """
-    if not (model is None or isinstance(model, str)):
-        from langchain_core.runnables import Runnable
-
-        must_be("model", model, Runnable, "a chat model or its name, such as 'openai:gpt-4.1-mini'")
-    return model
 
 
 def _report(operations: list[MemoryOperation], ledger: Ledger) -> ConsolidationReport:

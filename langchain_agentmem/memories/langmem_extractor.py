@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from langchain_agentmem.errors import ConfigurationError, ModelCallError
 from langchain_agentmem.messages import ASSISTANT
+from langchain_agentmem.parameters import checked_model
 from langchain_agentmem.steps.drafts import TEXT, Draft, ProposedMemories, ProposedMemory
 from langchain_agentmem.steps.effects import Call, Emit, Spent, Steps
 from langchain_agentmem.steps.extraction import Decision
@@ -55,7 +56,7 @@ class LangMemExtractor:
         if find_spec("langmem") is None:
             msg = "LangMemExtractor needs langmem: pip install 'langchain-agentmem[langmem]'."
             raise ConfigurationError(msg)
-        self.model = model
+        self.model = checked_model(model, is_needed=True)
         self.instructions = instructions
         self.max_steps = max_steps
 

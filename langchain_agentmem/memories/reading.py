@@ -18,7 +18,13 @@ from typing_extensions import TypedDict
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.messages import last_human_text, text_of
-from langchain_agentmem.parameters import Parameters, context_schema, described, with_model
+from langchain_agentmem.parameters import (
+    Parameters,
+    checked_model,
+    context_schema,
+    described,
+    with_model,
+)
 from langchain_agentmem.rendering import as_data
 from langchain_agentmem.retrieval.budget import count_tokens
 from langchain_agentmem.scopes import Scope
@@ -183,7 +189,7 @@ class SlidingWindowReader:
         preset: str = "default",
         **parameters: Any,  # noqa: ANN401 - checked against the parameters' own fields
     ) -> None:
-        self.model = model
+        self.model = checked_model(model)
         self.preset = preset
         self.parameters = ReaderParameters.of(preset, **parameters)
         self.token_counter = token_counter or count_tokens

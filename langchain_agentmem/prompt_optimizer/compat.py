@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.runnables import Runnable
 
 from langchain_agentmem.errors import AgentMemoryError, ConfigurationError
-from langchain_agentmem.parameters import must_be, needed
+from langchain_agentmem.parameters import checked_model, must_be, needed
 from langchain_agentmem.prompt_optimizer import credit, guards, improving
 from langchain_agentmem.prompt_optimizer.budget import Budget, share
 from langchain_agentmem.prompt_optimizer.guards import Limits
@@ -120,7 +120,7 @@ class _Optimizer:
     """
 
     def __init__(self, model: BaseChatModel | str, strategy: Strategy) -> None:
-        self._model = model
+        self._model = checked_model(model, is_needed=True)
         self._strategy = strategy
 
     def _environment(self) -> Environment:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.parameters import context_schema, with_model
+from langchain_agentmem.parameters import checked_model, context_schema, with_model
 from langchain_agentmem.prompt_optimizer import guards
 from langchain_agentmem.prompt_optimizer.choosing import (
     Choices,
@@ -101,6 +101,7 @@ def create_prompt_optimizer_graph(
         graph.invoke({"trajectories": [(messages, "too long"), ...]}, config)["report"]
         ```
     """
+    checked_model(model)
     if not isinstance(prompts, PromptMemory):
         prompts = PromptMemory(
             prompts=prompts,

@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 from langchain_agentmem.items import StoredMemory
 from langchain_agentmem.memories.state import MemoryState, RecallOutput, RememberOutput
 from langchain_agentmem.messages import last_human_text
-from langchain_agentmem.parameters import with_model
+from langchain_agentmem.parameters import checked_model, with_model
 from langchain_agentmem.steps.effects import Ask, Emit, HasModel, Steps
 from langchain_agentmem.steps.flow import as_node
 from langchain_agentmem.steps.turns import session_key, thread_of
@@ -121,6 +121,7 @@ def create_memory_agent(
     """
     from langgraph.graph import END, START, StateGraph
 
+    checked_model(model)
     offered = _tools(memory, tools)
     builder: StateGraph[Any, Any, Any, Any] = StateGraph(
         AgentState,

@@ -21,6 +21,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langgraph.types import Command
 
 from langchain_agentmem.errors import ConfigurationError
+from langchain_agentmem.parameters import checked_model
 from langchain_agentmem.steps.drivers import arun, run
 from langchain_agentmem.steps.effects import Emit, Steps
 from langchain_agentmem.steps.environment import Environment
@@ -205,7 +206,7 @@ class SummaryMiddleware(AgentMiddleware[Any, Any, Any]):
             keep = ("messages", 20) if max_tokens is None else max_tokens - max_summary_tokens
         self._tokens = token_counter or count_tokens
         self._window = window
-        self._model = model
+        self._model = checked_model(model, is_needed=True)
         folding = Folding(
             max_summary_tokens=max_summary_tokens, budget=summarizer_budget, tokens=self._tokens
         )

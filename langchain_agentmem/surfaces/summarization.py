@@ -15,6 +15,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.messages import to_messages
+from langchain_agentmem.parameters import checked_model
 from langchain_agentmem.scopes import value_of
 from langchain_agentmem.steps.archive import SUMMARY_MARK
 from langchain_agentmem.steps.drivers import arun, run
@@ -93,7 +94,7 @@ class SummarizationNode(RunnableLambda[Any, dict[str, Any]]):
             keep=checked_size(max_tokens - max_summary_tokens),
             folding=folding,
         )
-        self._model = model
+        self._model = checked_model(model, is_needed=True)
         self._input, self._output = input_messages_key, output_messages_key
         self._offload_to = offload_to
         super().__init__(self._call, afunc=self._acall, name=name)

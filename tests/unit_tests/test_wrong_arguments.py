@@ -13,19 +13,29 @@ from langchain_agentmem.consolidation import (
     create_consolidation_graph,
 )
 from langchain_agentmem.errors import ConfigurationError
-from langchain_agentmem.memories import BufferMemory, Mem0, RAGMemory
+from langchain_agentmem.memories import BufferMemory, Mem0, RAGMemory, SlidingWindowReader
 from langchain_agentmem.prompt_optimizer import (
     PromptMemory,
     create_multi_prompt_optimizer,
     create_prompt_optimizer,
     create_prompt_optimizer_graph,
 )
-from langchain_agentmem.surfaces import AgentMemoryMiddleware, ShortTermMiddleware
+from langchain_agentmem.surfaces import (
+    AgentMemoryMiddleware,
+    ShortTermMiddleware,
+    SummarizationNode,
+    SummaryMiddleware,
+    create_memory_agent,
+)
 from langchain_agentmem.surfaces.langmem import create_memory_searcher, create_memory_store_manager
 from langchain_agentmem.surfaces.nodes import recall_node, remember_node, submit_node
 from langchain_agentmem.surfaces.retriever import MemoryRetriever
 from tests.unit_tests.scripted import Scripted
 
+FIVE: Any = 5
+NOTHING: Any = None
+ALL: Any = "all"
+A_MODEL = r"model must be a chat model or its name.*not '5' \(int\)"
 A_MEMORY = r"memory must be a memory, such as RAGMemory\(\).*, not 'x' \(str\)"
 
 
@@ -55,7 +65,16 @@ def _optimizer() -> Any:  # noqa: ANN401 - either optimizer
             lambda wrong: ShortTermMiddleware(BufferMemory(), on_error=wrong),
             r"on_error must be one of \('warn', 'raise'\), not 'x'",
         ),
-        (lambda _: Mem0(model=5), r"model must be a chat model or its name.*not '5' \(int\)"),
+        (lambda _: Mem0(model=5), A_MODEL),
+        (lambda _: SummaryMiddleware(FIVE, trigger=9), A_MODEL),
+        (lambda _: SummaryMiddleware(NOTHING, trigger=9), "model must be a chat model or its name"),
+        (lambda _: SummaryMiddleware("a:b", trigger=-1), "'?-1'? is not a size in tokens"),
+        (lambda _: SummaryMiddleware("a:b", trigger=9, keep=ALL), "'all' is not a size; give"),
+        (lambda _: SummarizationNode(model=FIVE, max_tokens=999), A_MODEL),
+        (lambda _: SlidingWindowReader(FIVE), A_MODEL),
+        (lambda _: create_memory_agent(RAGMemory(), model=FIVE), A_MODEL),
+        (lambda _: create_prompt_optimizer(FIVE), A_MODEL),
+        (lambda _: create_prompt_optimizer_graph(FIVE, prompts="Be kind."), A_MODEL),
     ],
 )
 def test_a_wrong_object_is_refused_where_it_is_given(
