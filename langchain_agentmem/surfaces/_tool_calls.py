@@ -158,7 +158,7 @@ class _MemoryTool(StructuredTool):
         return {name: given for name, given in tool_input.items() if name not in _NOT_SHOWN}
 
 
-# LangChain asks `inspect.signature` and `get_type_hints` of both at each call; so they answer at once.
+# LangChain asks `inspect.signature` and `get_type_hints` of both at each call; they answer at once.
 _looked_at: tuple[Any, ...] = (_MemoryTool._run, _MemoryTool._arun)  # noqa: SLF001 - of this module
 for _each in _looked_at:
     _each.__signature__ = inspect.signature(_each)
