@@ -15,7 +15,9 @@ from langchain_agentmem.stores._values import load
 from langchain_agentmem.stores._words import entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from langchain_agentmem.stores._indexing import Unit
 
 _LONGEST_WORD: Final = 32_768  # FTS5 keeps no more of one
 _REPAIR: Final = "run 'agentmem doctor --repair', or call reindex()"
@@ -113,7 +115,7 @@ def _settings(fingerprint: Mapping[str, Any]) -> IndexSettings:
 
 
 def _compare(
-    units: Any,  # noqa: ANN401 - list[Unit]
+    units: Sequence[Unit],
     stored: list[tuple[bytes, bytes | None, str]],
     settings: IndexSettings,
 ) -> set[str]:

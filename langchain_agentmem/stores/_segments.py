@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from langchain_agentmem.retrieval.lexical import LexicalIndex
-from langchain_agentmem.stores._filters import MISSING, Filter, resolve
+from langchain_agentmem.stores._filters import MISSING, Filter, Predicate, resolve
 from langchain_agentmem.stores._namespaces import (
     MARK_BYTES,
     ancestors,
@@ -125,7 +125,7 @@ class Column:
             self.nbytes += _VALUE_BYTES + _VALUE_FACTOR * len(text)
         return code
 
-    def mask(self, test: Any) -> NDArray[np.bool_]:  # noqa: ANN401 - a predicate
+    def mask(self, test: Predicate) -> NDArray[np.bool_]:
         """Tell for every row whether its value meets a condition."""
         verdicts = np.array([test(value) for value in self._values], dtype=np.bool_)
         result: NDArray[np.bool_] = verdicts[self._codes[: self.size]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,19 +29,19 @@ class CopyReport:
     Attributes:
         items: How many items the source has.
         written: How many had to be written; the others were there already, equal.
-        reused: How many texts kept the source's vectors.
-        embedded: How many texts were embedded anew.
         kept_times: Whether the target took over timestamps and expiry.
-        unreadable: How many items the source has besides whose values cannot be read.
         sha256: Digest of all copied namespaces, keys and values, equal on both sides.
+        reused: How many texts kept the source's vectors; `copy_urls` counts them.
+        embedded: How many texts were embedded anew; `copy_urls` counts them.
+        unreadable: How many items the source has besides whose values cannot be read.
     """
 
     items: int
     written: int
-    reused: int
-    embedded: int
     kept_times: bool
     sha256: str
+    reused: int = 0
+    embedded: int = 0
     unreadable: int = 0
 
 
@@ -114,7 +114,8 @@ def copy_urls(
         open_store(source, index=_index(model, fields)) as old,
         open_store(target, index=_index(reusing, fields)) as new,
     ):
-        return copy_store(old, new, progress=progress, vectors=reusing.known, _counts=reusing)
+        report = copy_store(old, new, progress=progress, vectors=reusing.known)
+    return replace(report, reused=reusing.reused, embedded=reusing.embedded)
 
 
 def copy_store(
@@ -123,7 +124,6 @@ def copy_store(
     *,
     progress: Callable[[int, int | None], None] | None = None,
     vectors: dict[str, list[float]] | None = None,
-    _counts: _Reused | None = None,
 ) -> CopyReport:
     """Copy everything from one open store to another and compare the result.
 
@@ -155,9 +155,14 @@ def copy_store(
             if progress is not None:
                 progress(done, total)
     items, digest = _compare(source, target, times=kept)
-    reused, embedded = (_counts.reused, _counts.embedded) if _counts else (0, 0)
     unreadable = 0 if total is None else max(total - done, 0)
-    return CopyReport(items, written, reused, embedded, kept, digest, unreadable)
+    return CopyReport(
+        items=items,
+        written=written,
+        kept_times=kept,
+        sha256=digest,
+        unreadable=unreadable,
+    )
 
 
 def _write(target: BaseStore, records: Sequence[Record]) -> int:
@@ -180,8 +185,11 @@ def _compare(source: BaseStore, target: BaseStore, *, times: bool) -> tuple[int,
         found = target.batch([GetOp(r.namespace, r.key, refresh_ttl=False) for r in page])
         for record, item in zip(page, found, strict=True):
             text = _text(record.value)
-            same = isinstance(item, Item) and _text(item.value) == text
-            if not same or (times and not _same_times(item, record)):
+            if not (
+                isinstance(item, Item)
+                and _text(item.value) == text
+                and (not times or _same_times(item, record))
+            ):
                 different.append(f"{record.key!r} in {record.namespace}")
             content = _text([record.namespace, record.key, text])
             hashes.append(hashlib.sha256(content.encode()).digest())
@@ -194,7 +202,7 @@ def _compare(source: BaseStore, target: BaseStore, *, times: bool) -> tuple[int,
     return len(hashes), hashlib.sha256(b"".join(sorted(hashes))).hexdigest()
 
 
-def _same_times(item: Any, record: Record) -> bool:  # noqa: ANN401 - a result of the store
+def _same_times(item: Item, record: Record) -> bool:
     return (item.created_at, item.updated_at) == (record.created_at, record.updated_at)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from langgraph.store.base import BaseStore
 
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from langchain_core.embeddings import Embeddings
     from langgraph.store.base import IndexConfig, Result, TTLConfig
 
-    from langchain_agentmem.stores._engine import Engine
+    from langchain_agentmem.stores._engine import Engine, Plan
     from langchain_agentmem.stores._ops import StoreIndexConfig, StoreOp
+    from langchain_agentmem.stores._writes import Expected
 
 
 def _utc_now() -> datetime:
@@ -218,7 +219,7 @@ class FaissSqliteStore(Searching, Upkeep, BaseStore):
         vectors = await _indexing.aembed(embeddings, plan.documents, plan.queries)
         return await asyncio.to_thread(engine.finish, plan, *vectors)
 
-    def _plan(self, ops: Iterable[object], expect: Any) -> Any:  # noqa: ANN401 - loads FAISS
+    def _plan(self, ops: Iterable[object], expect: Expected | None) -> Plan:
         from langchain_agentmem.stores._engine import plan
 
         return plan(ops, expect, self._settings)

@@ -26,7 +26,7 @@ from langgraph.store.base import (
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.stores._calls import Call, Turns, Work, adrive, drive
-from langchain_agentmem.stores._filters import compile_filter
+from langchain_agentmem.stores._filters import Filter, compile_filter
 from langchain_agentmem.stores._indexing import check_fields
 from langchain_agentmem.stores._lifecycle import Closing
 from langchain_agentmem.stores._ops import StoreOp, StoreSearchOp, check_op
@@ -241,7 +241,7 @@ class VectorStoreBaseStore(Closing, BaseStore):
         if stale:
             yield Call(self.vectorstore, "delete", (stale,))
 
-    def _rank(self, op: StoreSearchOp, test: Any) -> Work[list[SearchItem]]:  # noqa: ANN401 - a filter
+    def _rank(self, op: StoreSearchOp, test: Filter | None) -> Work[list[SearchItem]]:
         """Fetch growing pages of hits until enough items match or the hits are exhausted."""
         wanted = op.limit + op.offset
         size = min(max(_FIRST_PAGE, wanted), _LARGEST_FIRST_PAGE)
@@ -313,7 +313,7 @@ class VectorStoreBaseStore(Closing, BaseStore):
     def _match(
         self,
         op: StoreSearchOp,
-        test: Any,  # noqa: ANN401 - a compiled filter or None
+        test: Filter | None,
         hits: Sequence[tuple[Document, float]],
     ) -> Work[list[SearchItem]]:
         """Return the live items of hits in scope, each with its best score, best first."""
