@@ -39,6 +39,8 @@ _PATTERNS: Final = tuple(
 )
 _VERBS_TOO: Final = {"may", "march"}  # alone, a month only when capitalized within a sentence
 
+_A_FEW_DAYS: Final = 3
+_A_WEEK: Final = 7
 _SAME: Final = 1.0
 _DAYS_AFTER: Final = 0.8
 _SAME_WEEK: Final = 0.5
@@ -140,9 +142,9 @@ def _match_day(mention: DateMention, day: date) -> float:
         return 0.0
     if after == 0:
         return _SAME
-    if 1 <= after <= 3:  # noqa: PLR2004
+    if 1 <= after <= _A_FEW_DAYS:
         return _DAYS_AFTER
-    return _SAME_WEEK if abs(after) <= 7 else 0.0  # noqa: PLR2004
+    return _SAME_WEEK if abs(after) <= _A_WEEK else 0.0
 
 
 def _days(mention: DateMention, day: date) -> Iterator[date]:

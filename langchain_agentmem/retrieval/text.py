@@ -127,10 +127,8 @@ def query_terms(text: str) -> list[str]:
     """
     folded = fold(text)
     content = folded if folded.isascii() else _UNSPACED_STOP.sub(" ", folded)
-    found = [
-        term for word in _words(content) if word not in ENGLISH_STOP_WORDS for term in _expand(word)
-    ]
-    return found or [term for word in _words(folded) for term in _expand(word)]
+    found = terms_of(word for word in _words(content) if word not in ENGLISH_STOP_WORDS)
+    return found or terms_of(_words(folded))
 
 
 def words(text: str) -> list[str]:
@@ -210,5 +208,7 @@ def latin_share(text: str) -> float:
     letters = [character for character in text if character.isalpha()]
     if not letters or text.isascii():
         return 1.0
-    latin = sum(character < "\u0250" or "\u1e00" <= character <= "\u1eff" for character in letters)
+    latin = sum(
+        character < _AFTER_LATIN or "\u1e00" <= character <= "\u1eff" for character in letters
+    )
     return latin / len(letters)
