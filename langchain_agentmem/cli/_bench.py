@@ -44,7 +44,11 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Run, estimate or list."""
+    """Run, estimate or list.
+
+    Raises:
+        ConfigurationError: There is nothing to measure, or nothing to compare with.
+    """
     from langchain_agentmem.evaluation import systems
     from langchain_agentmem.evaluation.benchmark import make_report
     from langchain_agentmem.evaluation.datasets import DATASETS

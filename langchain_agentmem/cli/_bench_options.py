@@ -128,7 +128,11 @@ def _folder(text: str) -> Path:
 
 
 def count(text: str) -> int:
-    """Read an argument that is a number of 1 or more."""
+    """Read an argument that is a number of 1 or more.
+
+    Raises:
+        ArgumentTypeError: It is something else.
+    """
     if not text.isdecimal() or not int(text):
         msg = f"must be a number of 1 or more, not {text!r}"
         raise argparse.ArgumentTypeError(msg)

@@ -118,7 +118,11 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Check all files, then import them."""
+    """Check all files, then import them.
+
+    Raises:
+        ConfigurationError: The arguments contradict each other.
+    """
     from langchain_agentmem.cli import _import_memories
     from langchain_agentmem.migration import FOREIGN_FORMATS
 

@@ -62,7 +62,11 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:  # noqa: ANN
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Show what the arguments ask for."""
+    """Show what the arguments ask for.
+
+    Raises:
+        ConfigurationError: The arguments contradict each other.
+    """
     with opened(args) as memory:
         if args.queue and args.as_of:
             msg = "--as-of looks at memories; the queue is shown as it is now."

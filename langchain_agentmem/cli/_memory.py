@@ -32,7 +32,11 @@ DEFAULT_USER: Final = "me"
 
 
 def real_text(text: str) -> str:
-    """Check an argument of the command line."""
+    """Check an argument of the command line.
+
+    Raises:
+        ArgumentTypeError: It is empty, or no text.
+    """
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -138,7 +138,8 @@ class Conversation:
         system: Leading system messages.
         stored: Archived messages before those that the call gave.
         given: The messages of the call, without leading system messages.
-        summary: The summary shown before the messages, as a message; and its stored item.
+        summary: The summary shown before the messages, as a message.
+        summary_item: The stored item that it was made of.
     """
 
     system: list[AnyMessage]

@@ -114,7 +114,11 @@ class PromptSteps:
     def roll_back(
         self, name: str, version: int | None = None, *, reason: str = ""
     ) -> Steps[PromptVersion]:
-        """Make an earlier version active again and return it."""
+        """Make an earlier version active again and return it.
+
+        Raises:
+            MemoryNotFoundError: There is no such version.
+        """
         scope, found = yield from self._own(name)
         target = version if version is not None else found.version.parent
         if target is None:
@@ -176,7 +180,11 @@ class PromptSteps:
         return earlier
 
     def change(self, name: str, text: str) -> Steps[PromptVersion]:
-        """Make a text of the user's own the active version."""
+        """Make a text of the user's own the active version.
+
+        Raises:
+            ConfigurationError: The text is empty.
+        """
         if not text.strip():
             msg = f"The text of prompt {name!r} is empty; an agent cannot work with it."
             raise ConfigurationError(msg)
@@ -194,7 +202,11 @@ class PromptSteps:
         return (yield from self._move(scope, found, target, "manual", reason, pinned=pinned))
 
     def difference(self, name: str, a: int, b: int) -> Steps[str]:
-        """Return the difference of two versions."""
+        """Return the difference of two versions.
+
+        Raises:
+            MemoryNotFoundError: There is no such version.
+        """
         known = {each.version: each for each in (yield from self.entries(name))}
         for each in (a, b):
             if each not in known:

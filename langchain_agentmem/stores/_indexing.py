@@ -6,7 +6,7 @@ import json
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar, cast, get_args
 
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import IndexConfig, PutOp, get_text_at_path, tokenize_path
@@ -20,11 +20,11 @@ from langchain_agentmem.embeddings import (
 )
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.stores._namespaces import encode
-from langchain_agentmem.stores._ops import MODES, StoreIndexConfig
+from langchain_agentmem.stores._ops import MODES, DistanceType, StoreIndexConfig
 from langchain_agentmem.stores._schema import UNIT_BITS
 from langchain_agentmem.stores._values import dump
 
-DISTANCES: Final = ("cosine", "inner_product", "l2")
+DISTANCES: Final = get_args(DistanceType)
 INDEXED_CHARACTERS: Final = 100_000
 """How much of one text is embedded and found by words; the value itself is kept whole."""
 MAX_UNITS: Final = 1 << UNIT_BITS
@@ -197,7 +197,6 @@ class Put:
         fields: The op's own index fields as JSON text; None for the store's.
         ttl: Minutes to live; None for no end.
         units: Its indexed texts, in order.
-        stored: Whether the units are known to be those stored already.
     """
 
     namespace: tuple[str, ...]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from langgraph.store.base import (
     GetOp,
@@ -23,7 +23,7 @@ from langchain_agentmem.stores._values import check_json
 
 SearchMode = Literal["dense", "lexical", "hybrid"]
 DistanceType = Literal["cosine", "inner_product", "l2"]
-MODES: Final = ("dense", "lexical", "hybrid")
+MODES: Final = get_args(SearchMode)
 _MOST: Final = 2**62  # no store has more items, and a database's integer has no more bits
 _MOST_MINUTES: Final = 1e9
 _MINUTES: Final = "a positive number of minutes, at most 1e9, or None"

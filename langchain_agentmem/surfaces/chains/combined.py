@@ -20,7 +20,7 @@ class CombinedMemory(BaseMemory):
         memories: The memories.
 
     Raises:
-        ValueError: Two of them fill the same input.
+        ConfigurationError: Two of them fill the same input.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
