@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from langchain_agentmem.stores.postgres import PooledPostgresStore
 
 _PAGE: Final = 1000
-_MINUTE_S: Final = 60
 
 Index = Literal[False] | list[str] | None
 

@@ -26,23 +26,6 @@ HUGE = 20_000
 ODD = ("\ud800", "a\udfffb", "\x00", "\u202e", "\x1f", "~00~", "🙂" * 50)
 
 
-@dataclass(frozen=True)
-class Reply:
-    """One reply of the hostile model.
-
-    Attributes:
-        form: What the model answers.
-        value: What a reader gets from it; None where there is nothing to read.
-        kind: Name of the attack.
-        is_valid: Whether it fits the schema that was asked for.
-    """
-
-    form: str | AIMessage
-    value: Any
-    kind: str
-    is_valid: bool
-
-
 @dataclass
 class Shown:
     """What a prompt showed: the known memories by handle."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -130,6 +130,3 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
         return
     with FaissSqliteStore(tmp_path / "memory.sqlite", index=None) as store:
         yield World(store, later=way == "async")
-
-
-Reply = Callable[[list[BaseMessage]], Any]

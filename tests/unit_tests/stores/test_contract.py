@@ -20,8 +20,6 @@ from langchain_agentmem.stores import FaissSqliteStore, StoreSearchOp
 from tests.unit_tests.floor import Clock
 from tests.unit_tests.stores.conftest import Client, Letters, Open
 
-ONE = timedelta(minutes=1)
-
 
 @pytest.mark.parametrize("bad", [{"limit": -1}, {"offset": -1}, {"limit": True}, {"offset": 1.5}])
 def test_l1_bad_limit_or_offset(client: Client, bad: dict[str, Any]) -> None:
