@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
+import platform
+import sqlite3
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-OURS: Final = "FaissSqliteStore"
-OTHER: Final = "SqliteStore"
+from store_goals import OTHER, OURS, goal_table
+
 CALLS: Final = ("put", "plain", "group", "user", "tag")
 CPU_CALLS: Final = ("plain", "group", "user", "tag", "hybrid", "hybrid user")
 BEGIN: Final = "<!-- measured: begin -->"
@@ -30,11 +34,22 @@ def write_report(page: Path, rows: Sequence[dict[str, Any]]) -> None:
     text = page.read_text(encoding="utf-8")
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    tables = "\n".join([*_tables(rows), *_processor(rows)])
+    tables = "\n".join([_machine(), *_tables(rows), *_processor(rows), *_goals(rows)])
     page.write_text(f"{head}{BEGIN}\n{tables}\n{END}{tail}", encoding="utf-8")
     for call, title in (("user", "Search of one user's scope"), ("plain", "Search of everything")):
         plot = _plot(rows, call, f"{title}: median ms against items")
         page.with_name(f"performance-{call}.svg").write_text(plot, encoding="utf-8")
+
+
+def _machine() -> str:
+    """Say when and with what was measured."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return (
+        f"\nMeasured on {datetime.now(UTC):%d %B %Y} with Python {platform.python_version()} and SQLite "
+        f"{sqlite3.sqlite_version} on {os.cpu_count()} cores of {models[0] if models else 'a machine'}."
+    )
 
 
 def _tables(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -70,6 +85,11 @@ def _processor(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         cells = " | ".join(f"{times[OURS][call]:.3g}" for call in CPU_CALLS)
         fills = " | ".join(_fill(times.get(store)) for store in (OURS, OTHER))
         yield f"| {size:,} | {times['flat scan']['plain']:.3g} | {cells} | {fills} |"
+
+
+def _goals(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    yield "\n### Goals\n"
+    yield from goal_table(rows)
 
 
 def _fill(times: dict[str, float] | None) -> str:

@@ -6,10 +6,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
-def _module() -> ModuleType:
+def _module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
     path = ROOT / "benchmarks" / "store_report.py"
     spec = importlib.util.spec_from_file_location("store_report", path)
     assert spec is not None
@@ -27,15 +30,17 @@ def _row(size: int, store: str, plain: float) -> dict[str, Any]:
         "store": store,
         "medians": {"fill": 0.05, **dict.fromkeys(calls, plain)},
         "ratios": dict.fromkeys(calls, plain / 0.5),
-        "cpu": dict.fromkeys(calls, plain),
+        "cpu": {"fill": 0.05, **dict.fromkeys(calls, plain)},
         "recall": {"plain": 0.4 if store == "Other" else 1.0},
         "more": dict.fromkeys(more, 3.0) if store == "FaissSqliteStore" else {},
     }
 
 
-def test_tables_and_plots_replace_the_former_ones_only(tmp_path: Path) -> None:
+def test_tables_and_plots_replace_the_former_ones_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A second report leaves the text around, shows ratios and low recall, and draws each store."""
-    module = _module()
+    module = _module(monkeypatch)
     page = tmp_path / "performance.md"
     page.write_text(f"# Before\n{module.BEGIN}\nold\n{module.END}\nafter\n", encoding="utf-8")
     rows = [
@@ -55,3 +60,19 @@ def test_tables_and_plots_replace_the_former_ones_only(tmp_path: Path) -> None:
     lines = [each for each in drawing.iter() if each.tag.endswith("polyline")]
     assert len(lines) == 3
     assert "| 10,000 | 0.1 | 0.5 |" in text
+
+
+def test_goals_say_where_they_are_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A goal is met at the sizes whose figures reach it; one that was not measured is left out."""
+    module = _module(monkeypatch)
+    rows = [
+        _row(size, store, value)
+        for size, took in ((1_000, 0.15), (10_000, 0.5), (100_000, 0.11))
+        for store, value in (("FaissSqliteStore", took), ("flat scan", 0.1), ("SqliteStore", 2.5))
+    ]
+    table = "\n".join(module.goal_table(rows))
+    assert "5.00 times at 10,000; 1.10 times at 100,000 | met at 100,000 |" in table
+    assert "0.05 ms more at 1,000 | met |" in table
+    assert "*user* 0.15 ms, 25 times faster than `SqliteStore` | 0.11 ms, 5 times" in table
+    assert "10,000 scopes" not in table
+    assert "threads" not in table
