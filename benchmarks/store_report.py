@@ -46,10 +46,9 @@ def _machine() -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return (
-        f"\nMeasured on {datetime.now(UTC):%d %B %Y} with Python {platform.python_version()} and SQLite "
-        f"{sqlite3.sqlite_version} on {os.cpu_count()} cores of {models[0] if models else 'a machine'}."
-    )
+    day, model = f"{datetime.now(UTC):%d %B %Y}", models[0] if models else "this machine"
+    versions = f"Python {platform.python_version()} and SQLite {sqlite3.sqlite_version}"
+    return f"\nMeasured on {day} with {versions} on {os.cpu_count()} cores of {model}."
 
 
 def _tables(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
