@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,26 @@ def test_doctor_survives_damaged_pages(filled: Agentmem, tmp_path: Path) -> None
     repaired = filled("doctor", "--repair", "--json")
     assert (repaired.status, repaired.json["reindexed"]) == (1, None)
     assert "the file is unchanged" in checks(repaired.json)["repair"]["detail"]
+
+
+def test_export_reaches_what_lies_behind_a_lost_page(agentmem: Agentmem, tmp_path: Path) -> None:
+    """Everything behind the first lost page was left out, and called one item."""
+    path, said = tmp_path / "memory.sqlite", tmp_path / "said.jsonl"
+    turns = [f"Fact number {n} about boats. {'word ' * 80}" for n in range(300)]
+    rows = [json.dumps({"user": "ann", "id": str(n), "content": t}) for n, t in enumerate(turns)]
+    said.write_text("\n".join(rows), "utf-8")
+    agentmem("import", said)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    sound = path.read_bytes()
+    at = sound.index(b"Fact number 150 about") // 4096 * 4096
+    path.write_bytes(sound[:at] + b"\xa5" * 4096 + sound[at + 4096 :])
+    target = tmp_path / "ann.jsonl"
+    done = agentmem("export", "--user", "ann", "-o", target, "--json")
+    kept = {line for line in target.read_text("utf-8").splitlines() if "Fact number" in line}
+    assert (done.status, len(kept)) == (1, done.json["memories"])
+    assert 280 <= len(kept) < 300
+    assert done.json["skipped"] >= 300 - len(kept)
 
 
 def test_doctor_survives_unreadable_meta(filled: Agentmem, tmp_path: Path) -> None:
