@@ -7,7 +7,7 @@ import logging
 import math
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -241,31 +241,40 @@ class VectorStoreBaseStore(Closing, BaseStore):
         if stale:
             yield Call(self.vectorstore, "delete", (stale,))
 
-    def _rank(self, op: StoreSearchOp, test: Filter | None) -> Work[list[SearchItem]]:
+    def _rank(self, op: StoreSearchOp, test: Any) -> Work[list[SearchItem]]:  # noqa: ANN401
         """Fetch growing pages of hits until enough items match or the hits are exhausted."""
         wanted = op.limit + op.offset
         size = min(max(_FIRST_PAGE, wanted), _LARGEST_FIRST_PAGE)
+        search = "similarity_search_with_score"
         while True:
-            hits = yield from self._hits(op, size)
+            try:
+                hits = yield Call(self.vectorstore, search, (op.query,), {"k": size})
+            except ValueError as err:
+                # langchain-core's own raises this where the vector of the query, or of every text,
+                # is zero, as that of a text in a script which the bundled model does not know.
+                if "NaN" not in str(err):
+                    raise
+                return (yield from self._unranked(op))
+            if not hits:
+                yield from self._warn_if_lost(tuple(op.namespace_prefix))
             found = yield from self._match(op, test, hits)
             if len(found) >= wanted or len(hits) < size:
                 return found[op.offset : wanted]
             size *= _GROWTH
 
-    def _hits(self, op: StoreSearchOp, size: int) -> Work[list[tuple[Document, float]]]:
-        """Ask the vector store, which finds nothing where no text has a direction."""
-        search = "similarity_search_with_score"
-        try:
-            hits = yield Call(self.vectorstore, search, (op.query,), {"k": size})
-        except ValueError as err:
-            # langchain-core's own raises this where the vector of the query, or of every text, is
-            # zero, as that of a text in a script which the bundled model does not know.
-            if "NaN" not in str(err):
-                raise
-            return []
-        if not hits:
-            yield from self._warn_if_lost(tuple(op.namespace_prefix))
-        return list(hits)
+    def _unranked(self, op: StoreSearchOp) -> Work[list[SearchItem]]:
+        """Return the newest indexed items with the score 0, where no text has a direction."""
+        found: list[SearchItem] = []
+        page = replace(op, query=None, limit=_ITEMS_AT_ONCE, offset=0)
+        while len(found) < op.limit + op.offset:
+            (items,) = yield Call(self.catalog, "batch", ([page],))
+            places = [(tuple(item.namespace), item.key) for item in items]
+            entries = yield Call(self.catalog, "batch", ([_ledger_get(each) for each in places],))
+            found += [_scored(i, 0.0) for i, e in zip(items, entries, strict=True) if e is not None]
+            if len(items) < _ITEMS_AT_ONCE:
+                break
+            page = replace(page, offset=page.offset + len(items))
+        return found[op.offset : op.offset + op.limit]
 
     def _warn_if_lost(self, prefix: tuple[str, ...]) -> Work[None]:
         """Say so if the vector store is empty although the catalog knows of vectors."""

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
+from langchain_core.runnables import RunnableConfig
 from langchain_core.vectorstores import InMemoryVectorStore
 
+from langchain_agentmem.memories import RAGMemory
 from langchain_agentmem.stores import VectorStoreBaseStore
 from langchain_agentmem.testing import CharacterEmbeddings
 
@@ -65,15 +67,31 @@ class _Fragile(InMemoryVectorStore):
 
 
 @pytest.mark.parametrize("text", ["绿茶", "green tea"])
-def test_a_query_or_texts_without_a_direction_find_nothing_instead_of_failing(text: str) -> None:
+def test_a_query_or_texts_without_a_direction_score_zero_instead_of_failing(text: str) -> None:
     """langchain-core's vector store raises for NaN where only zero vectors can be compared."""
     store = VectorStoreBaseStore(InMemoryVectorStore(_KnownWords()), fields=["text"])
-    store.put(("a",), "1", {"text": "我喝绿茶"})
-    assert store.search(("a",), query=text) == []
-    assert asyncio.run(store.asearch(("a",), query=text)) == []
-    store.put(("a",), "2", {"text": "green tea"})
+    store.put(("a",), "dark", {"text": "不"}, index=False)
+    for n in range(3):
+        store.put(("a", "b"), str(n), {"text": f"我喝绿茶 {n}", "n": n})
+    store.put(("other",), "3", {"text": "我喝绿茶"})
+    found = store.search(("a",), query=text)
+    assert [(item.key, item.score) for item in found] == [("2", 0.0), ("1", 0.0), ("0", 0.0)]
+    options: dict[str, Any] = {"query": text, "filter": {"n": {"$lt": 2}}, "limit": 1, "offset": 1}
+    assert [item.key for item in store.search(("a",), **options)] == ["0"]
+    assert [item.key for item in asyncio.run(store.asearch(("a",), **options))] == ["0"]
+    store.put(("a",), "4", {"text": "green tea"})
     keys = [item.key for item in store.search(("a",), query="green tea", limit=1)]
-    assert keys == ["2"]
+    assert keys == ["4"]
+
+
+async def test_a_memory_finds_words_where_vectors_cannot_tell_texts_apart() -> None:
+    """Recall over any vector store goes by words in a script that the model does not know."""
+    store = VectorStoreBaseStore(InMemoryVectorStore(_KnownWords()))
+    memory = RAGMemory(store=store)
+    ann: RunnableConfig = {"configurable": {"user_id": "ann"}}
+    memory.remember([("user", "我每天早上喝绿茶。"), ("user", "我住在北京。")], config=ann)
+    assert memory.recall("北京", config=ann).items[0].content == "我住在北京。"
+    assert (await memory.arecall("绿茶", config=ann)).items[0].content == "我每天早上喝绿茶。"
 
 
 def test_another_error_of_the_vector_store_is_raised() -> None:
