@@ -210,7 +210,8 @@ class Environment:
         }
         make = getattr(self.store, "search_op", None)
         if make is not None:
-            return make(search.namespace, mode=search.mode, exact=search.exact, **common)
+            mode = search.mode if getattr(self.store, "embeddings", None) else "lexical"
+            return make(search.namespace, mode=mode, exact=search.exact, **common)
         return SearchOp(search.namespace, **common)
 
     def get_op(self, ref: Ref) -> GetOp:
