@@ -194,12 +194,15 @@ def langmem_case(case: Case) -> None:
     memory = LangMem(model=Scripted(answer), store=case.store, enable_deletes=deletes)
     operations = case.remember(memory)
     known = {handle: str(row["content"]) for handle, row in shown.rows.items()}
-    expected = Expected(Counter(KNOWN), rejected=0 if case.is_read_as_empty else 1)
-    is_unread = attack == "broken" and not case.is_read_as_empty
-    kept = Counter([SAID] if is_unread else [])
-    assert case.texts((*case.home, "langmem", "turns")) == kept
-    if attack != "broken":
+    if attack == "broken":
+        expected = Expected(Counter(KNOWN), rejected=0 if case.is_read_as_empty else 1)
+        is_lost = not case.is_read_as_empty
+    else:
         expected = after_langmem(known, told, deletes=deletes)
+        permitted = [each for each in told if deletes or each["action"] != "delete"]
+        is_lost = bool(permitted) and expected.rejected == len(told)
+    kept = Counter([SAID] if is_lost else [])
+    assert case.texts((*case.home, "langmem", "turns")) == kept
     case.check(case.home, expected, operations)
 
 
