@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from psycopg.rows import dict_row
 from psycopg.types.json import set_json_loads
 from psycopg_pool import ConnectionPool
 
-from langchain_agentmem.errors import StorageError
+from langchain_agentmem.errors import ConfigurationError, StorageError
 from langchain_agentmem.stores import _engine, _vectors
 from langchain_agentmem.stores import _postgres_writes as writes
 from langchain_agentmem.stores._indexing import embed, resolve_index
@@ -81,6 +81,11 @@ class PooledPostgresStore(Searching, Closing, PostgresStore):
             configure=lambda connection: set_json_loads(read, connection),
         )
         self._settings = resolve_index(cast("Any", index))
+        if self._settings is not None and self._settings.embeddings is None:
+            msg = (
+                "An index in PostgreSQL needs a model, index['embed']; index=None does without one."
+            )
+            raise ConfigurationError(msg)
         self._vector_type = (index or {}).get("ann_index_config", {}).get("vector_type", "vector")
         self._clock = clock
         self._opening = threading.Lock()
@@ -141,12 +146,31 @@ class PooledPostgresStore(Searching, Closing, PostgresStore):
         """
         self.setup()
         try:
-            with self._pool.connection() as connection, connection.transaction():
-                yield connection
-        except OperationalError as error:
+            with ExitStack() as stack:
+                yield self._begun(stack)
+        except Error as error:
             said = " ".join(str(error).split())
-            msg = f"PostgreSQL cannot do this now ({said}); what was being written is not."
+            msg = f"PostgreSQL cannot do this ({said}); what was being written is not."
             raise StorageError(msg) from error
+
+    def _begun(self, stack: ExitStack) -> Connection[Row]:
+        """Begin a transaction; on another connection if the first one has died while it was idle.
+
+        Nothing has been done then, and all that died with it leave the pool.
+        """
+        try:
+            with ExitStack() as first:
+                connection: Connection[Row] = first.enter_context(self._pool.connection())
+                first.enter_context(connection.transaction())
+                stack.push(first.pop_all())
+                return connection
+        except OperationalError:
+            if self._pool.closed:
+                raise
+        self._pool.check()
+        connection = stack.enter_context(self._pool.connection())
+        stack.enter_context(connection.transaction())
+        return connection
 
     def delete_namespace(self, prefix: tuple[str, ...]) -> int:
         """Erase a namespace with everything below it, and return how many items there were.

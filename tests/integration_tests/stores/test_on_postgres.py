@@ -209,3 +209,37 @@ def test_a_closed_store_and_too_large_numbers_raise_no_error_of_the_driver(
     store.close()
     with pytest.raises(StorageError, match="already closed"):
         store.get(("a",), "k")
+
+
+def test_connections_that_died_while_idle_cost_no_call(
+    store: PooledPostgresStore, tmp_path: Path
+) -> None:
+    """After a restart of the server each of them failed one call, one after the other."""
+    psycopg = pytest.importorskip("psycopg")
+    threads = [threading.Thread(target=store.search, args=(("a",),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    store.put(("a",), "k", {"text": "abc"})
+    with psycopg.connect(schema_uri(tmp_path), autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+    store.put(("a",), "l", {"text": "abd"})
+    for _ in range(5):
+        assert {item.key for item in store.search(("a",), query="abc")} == {"k", "l"}
+
+
+def test_a_table_made_for_another_model_is_explained(
+    store: PooledPostgresStore, tmp_path: Path
+) -> None:
+    """The server's error is in the store's own."""
+    store.put(("a",), "k", {"text": "abc"})
+    index: Any = {"dims": 3, "embed": lambda texts: [[1.0, 2.0, 3.0] for _ in texts]}
+    with (
+        open_store(schema_uri(tmp_path), index=index) as other,
+        pytest.raises(StorageError, match="different vector dimensions"),
+    ):
+        other.search(("a",), query="abc")

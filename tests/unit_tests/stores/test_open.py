@@ -121,3 +121,11 @@ def test_postgres_without_its_packages_names_the_extra(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "langchain_agentmem.stores.postgres", None)
     with pytest.raises(ConfigurationError, match=r"langchain-agentmem\[postgres\]"):
         open_store("postgresql://host/db")
+
+
+def test_an_index_of_words_alone_is_refused_for_postgres() -> None:
+    """LangGraph's table of vectors needs their length."""
+    pytest.importorskip("langgraph.store.postgres")
+    index: Any = {"fields": ["text"]}
+    with pytest.raises(ConfigurationError, match=r"index\['embed'\]"):
+        open_store("postgresql://host/db", index=index)
