@@ -125,18 +125,21 @@ class MemoryItem:
         return ["search_text"] if self.search_text is not None else ["content"]
 
     def to_value(self) -> dict[str, Any]:
-        """Return the JSON object to put in a store; fields that say nothing are left out."""
+        """Return the JSON object to put in a store; fields that say nothing are left out.
+
+        It shares no object with the item, so that whoever changes it changes no memory.
+        """
         value: dict[str, Any] = {}
         for name in _FIELDS:
             found = getattr(self, name)
             if found or found == "" or name in _ALWAYS_WRITTEN:
-                value[name] = to_timestamp(found) if isinstance(found, datetime) else found
+                value[name] = to_timestamp(found) if isinstance(found, datetime) else _own(found)
         if self.links:
             value["links"] = [asdict(link) for link in self.links]
         if self.source_message_ids:
             value["source_message_ids"] = list(self.source_message_ids)
         if self.metadata:
-            value["metadata"] = dict(self.metadata)
+            value["metadata"] = _own(dict(self.metadata))
         return value
 
     @classmethod
@@ -174,6 +177,24 @@ class MemoryItem:
         if self.valid_from is not None and moment < self.valid_from:
             return False
         return self.valid_to is None or moment < self.valid_to
+
+
+def _own(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return JSON that shares no list and no object with the given one."""
+    if isinstance(value, dict):
+        return {name: _own(part) for name, part in value.items()}
+    return [_own(part) for part in value] if isinstance(value, list) else value
+
+
+def _item_of(found: Item) -> MemoryItem:
+    """Read the value of a store's item; one that the store holds in memory is read once."""
+    derived: dict[str, Any] | None = getattr(found, "derived", None)
+    if derived is None:
+        return MemoryItem.from_value(found.value)
+    if "memory" not in derived:
+        derived["memory"] = MemoryItem.from_value(found.value)
+    item: MemoryItem = derived["memory"]
+    return item
 
 
 def _content(value: Mapping[str, Any]) -> str | dict[str, Any]:
@@ -268,7 +289,7 @@ class StoredMemory:
     def from_store(cls, found: Item) -> Self:
         """Wrap an `Item` or `SearchItem` as a LangGraph store returns it."""
         return cls(
-            item=MemoryItem.from_value(found.value),
+            item=_item_of(found),
             namespace=tuple(found.namespace),
             key=found.key,
             created_at=found.created_at,

@@ -236,13 +236,14 @@ class Engine:
         horizon = now if self._omit_expired else None
         with self.database.reader() as connection:
             views = self._views(connection, batch, horizon)
+            stored = _stored(connection, batch.ops, horizon)
             for position in positions:
                 op = batch.ops[position]
                 if isinstance(op, ListNamespacesOp):
                     results[position] = _search.list_namespaces(connection, op, horizon)
                     continue
                 if isinstance(op, GetOp):
-                    found = _search.get(connection, encode(op.namespace), op.key, horizon)
+                    found = stored[encode(op.namespace)].get(op.key)
                     hits = [] if found is None else [found]
                     results[position] = None if found is None else _search.plain_item(found)
                 else:
@@ -299,7 +300,8 @@ class Engine:
             _search.compare(
                 *(connection, view, self.index, vector, self._settings), threads=self._threads
             )
-        return _search.ranked(connection, _search.score(view, self._settings, mode), op)
+        scores = _search.score(view, self._settings, mode)
+        return _search.ranked(connection, self.index, scores, op)
 
     def reindex(self) -> int:
         """Extract, embed and analyze every item anew in one transaction; returns their number."""
@@ -328,6 +330,17 @@ class Engine:
         for unit in units:
             unit.vector = vectors.get(unit.text)
             unit.terms = " ".join(terms(unit.text))
+
+
+def _stored(
+    connection: sqlite3.Connection, ops: Iterable[StoreOp], now: int | None
+) -> dict[str, dict[str, _search.Hit]]:
+    """Return what the gets of a batch ask for, by namespace and key."""
+    wanted: dict[str, dict[str, None]] = {}
+    for op in ops:
+        if isinstance(op, GetOp):
+            wanted.setdefault(encode(op.namespace), {})[op.key] = None
+    return {path: _search.get(connection, path, [*keys], now) for path, keys in wanted.items()}
 
 
 def analyze(units: Iterable[Unit]) -> None:

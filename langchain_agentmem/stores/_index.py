@@ -17,6 +17,7 @@ from langchain_agentmem.stores import _vectors
 from langchain_agentmem.stores._filters import Filter
 from langchain_agentmem.stores._indexing import IndexSettings
 from langchain_agentmem.stores._namespaces import scope_condition
+from langchain_agentmem.stores._rows import ItemRows
 from langchain_agentmem.stores._schema import MISREAD, UNIT_BITS, contradiction
 from langchain_agentmem.stores._segments import (
     NEVER,
@@ -33,6 +34,7 @@ _LOAD_CHUNK = 4_096
 _LARGE_SCOPE = 200_000
 """With more texts than this, building postings in memory would hold the first search up for more
 than a second; the file's own word table answers instead, at once and in every process."""
+_ROWS_SHARE = 16  # of the budget, for items that were read lately
 _BESIDE_BYTES = 200  # of one text, beside its vector: columns, and where its item's rows are
 _POSTINGS_BYTES = 300  # of one text of a message's length
 _LENGTH = "length(u.terms) - length(replace(u.terms, ' ', '')) + (u.terms != '')"
@@ -53,6 +55,7 @@ class MemoryIndex:
     def __init__(self, settings: IndexSettings, budget: int) -> None:
         self.lock = threading.RLock()
         self.segments = SegmentCache(budget)
+        self.rows = ItemRows(budget // _ROWS_SHARE)
         self._settings = settings
         self._seen = -1
         self._epoch = -1
@@ -67,12 +70,15 @@ class MemoryIndex:
         far = change - before > _MAX_CATCH_UP or before < int(meta["pruned"])
         if change < before or far or meta["epoch"] != self._epoch:
             self.segments.clear()
+            self.rows.clear()
         if len(self.segments):
             try:
                 self._apply(connection, before)
             except MISREAD:  # they must not be left half changed
                 self.segments.clear()
                 raise
+        else:
+            self.rows.clear()
         self._seen, self._epoch = change, meta["epoch"]
 
     def segment(self, connection: sqlite3.Connection, path: str, *, dense: bool) -> Segment:
@@ -233,6 +239,7 @@ class MemoryIndex:
         gone: dict[Segment, list[int]] = {}
         removed = connection.execute("SELECT item, places FROM removed WHERE change > ?", (after,))
         for item, places in removed:
+            self.rows.drop(item)
             for segment in self.segments.marked(places):
                 gone.setdefault(segment, []).append(item)
         for segment, items in gone.items():

@@ -24,21 +24,18 @@ from langchain_agentmem.stores._namespaces import (
     scope_condition,
 )
 from langchain_agentmem.stores._ops import ScoredItem, StoreSearchOp
-from langchain_agentmem.stores._schema import MISREAD, contradiction
+from langchain_agentmem.stores._rows import FIELDS, FileItem, ItemRow, ItemRows
+from langchain_agentmem.stores._schema import contradiction
 from langchain_agentmem.stores._segments import Segment, unit_numbers
-from langchain_agentmem.stores._values import from_micros, leave_out, load
+from langchain_agentmem.stores._values import dump
 
-_FIELDS: Final = (
-    "i.id, n.path, i.key, CAST(i.value AS BLOB), i.created_at, i.updated_at, i.ttl_minutes, "
-    "i.checksum"
-)
 _FROM: Final = "FROM namespaces n JOIN items i ON i.namespace_id = n.id"
-_BY_IDS: Final = f"SELECT {_FIELDS} {_FROM} WHERE i.id IN (SELECT value FROM json_each(?))"  # noqa: S608
+_BY_IDS: Final = f"SELECT {FIELDS} {_FROM} WHERE i.id IN (SELECT value FROM json_each(?))"  # noqa: S608
 _FEW: Final = (
     16  # ids that are bound one by one, which is quicker; SQLite keeps each such statement
 )
 _BY_FEW_IDS: Final = [
-    f"SELECT {_FIELDS} {_FROM} WHERE i.id IN ({','.join('?' * count)})" for count in range(_FEW + 1)
+    f"SELECT {FIELDS} {_FROM} WHERE i.id IN ({','.join('?' * count)})" for count in range(_FEW + 1)
 ]
 _NEWEST: Final = (
     "SELECT i.updated_at, i.seq, i.id FROM items i WHERE i.namespace_id = ? "
@@ -126,13 +123,18 @@ def mode_of(op: StoreSearchOp, settings: IndexSettings | None) -> str | None:
     return mode
 
 
-def get(connection: sqlite3.Connection, path: str, key: str, now: int | None) -> Hit | None:
-    """Return one item unless it has expired or cannot be read."""
-    row = connection.execute(
-        f"SELECT {_FIELDS} {_FROM} WHERE n.path = ? AND i.key = ? AND {_LIVE}",
-        (path, key, _ALWAYS if now is None else now),
-    ).fetchone()
-    return None if row is None else _hit(row)
+def get(
+    connection: sqlite3.Connection, path: str, keys: Sequence[str], now: int | None
+) -> dict[str, Hit]:
+    """Return items of one namespace by key, without those that have expired or cannot be read."""
+    only = "= ?" if len(keys) == 1 else "IN (SELECT value FROM json_each(?))"
+    named = keys[0] if len(keys) == 1 else dump(keys)
+    columns = connection.execute(
+        f"SELECT {FIELDS} {_FROM} WHERE n.path = ? AND i.key {only} AND {_LIVE}",
+        (path, named, _ALWAYS if now is None else now),
+    )
+    rows = (row for each in columns.fetchall() if (row := ItemRow.of(each)) is not None)
+    return {row.key: Hit(FileItem(row), row.identity, row.has_ttl) for row in rows}
 
 
 def plain_item(hit: Hit) -> Item:
@@ -216,7 +218,11 @@ def _rows(connection: sqlite3.Connection, items: Sequence[int]) -> dict[int, Seq
 def _hits(connection: sqlite3.Connection, items: Sequence[int]) -> Iterator[Hit]:
     """Return items by id, in the given order, without those that cannot be read."""
     rows = _rows(connection, items)
-    return (hit for item in items if (hit := _hit(rows[item])) is not None)
+    return (
+        Hit(FileItem(row), row.identity, row.has_ttl)
+        for item in items
+        if (row := ItemRow.of(rows[item])) is not None
+    )
 
 
 def list_namespaces(
@@ -346,52 +352,54 @@ def fuse(scores: Scores, settings: IndexSettings, mode: str) -> Scores:
     )
 
 
-def ranked(connection: sqlite3.Connection, scores: Scores, op: StoreSearchOp) -> list[Hit]:
+def ranked(
+    connection: sqlite3.Connection, index: MemoryIndex, scores: Scores, op: StoreSearchOp
+) -> list[Hit]:
     """Return one page of the ranking, read from the connection's snapshot.
 
     Items that cannot be read are left out, and the next ones take their place.
     """
-    found, wanted = _page(connection, scores, op.offset, op.limit)
+    found, wanted = _page(connection, index, scores, op.offset, op.limit)
     if len(found) < wanted:
-        found, _ = _page(connection, scores, 0, len(scores.total))
+        found, _ = _page(connection, index, scores, 0, len(scores.total))
         return found[op.offset : op.offset + op.limit]
     return found
 
 
 def _page(
-    connection: sqlite3.Connection, scores: Scores, offset: int, limit: int
+    connection: sqlite3.Connection, index: MemoryIndex, scores: Scores, offset: int, limit: int
 ) -> tuple[list[Hit], int]:
     """Return a part of the ranking, and how many items it would have if all could be read."""
     chosen = scores.best(offset, limit)
-    items = scores.items[chosen].tolist()
-    rows = _rows(connection, items)
+    items, seqs = scores.items[chosen].tolist(), scores.seq[chosen].tolist()
+    rows = _kept_rows(connection, index.rows, dict(zip(items, seqs, strict=True)))
     parts: list[dict[str, float]] = [{} for _ in items]
     for name, values in scores.parts.items():
         for each, value in zip(parts, values[chosen].tolist(), strict=True):
             each[name] = value
-    found = map(_hit, map(rows.__getitem__, items), scores.total[chosen].tolist(), parts)
-    return [hit for hit in found if hit is not None], len(items)
+    hits = [
+        Hit(FileItem(row, total, each), row.identity, row.has_ttl)
+        for item, total, each in zip(items, scores.total[chosen].tolist(), parts, strict=True)
+        if (row := rows[item]) is not None
+    ]
+    return hits, len(items)
 
 
-def _hit(
-    row: Sequence[Any], total: float | None = None, parts: Mapping[str, float] | None = None
-) -> Hit | None:
-    """Return a row as a hit; None if its value cannot be read."""
-    identity, path, key, text, created, updated, ttl, expected = row
-    value = load(text, path, key, expected)
-    if value is None:
-        return None
-    try:
-        item = ScoredItem(
-            namespace=decode(path),
-            key=key,
-            value=value,
-            created_at=from_micros(created),
-            updated_at=from_micros(updated),
-            score=total,
-            parts=parts,
-        )
-    except MISREAD:
-        leave_out(path, key)
-        return None
-    return Hit(item, identity, ttl is not None)
+def _kept_rows(
+    connection: sqlite3.Connection, kept: ItemRows, seqs: Mapping[int, int]
+) -> dict[int, ItemRow | None]:
+    """Return the rows of items as their last writes left them, read from the file if need be.
+
+    Args:
+        connection: The snapshot.
+        kept: The rows that were read lately.
+        seqs: The write sequence of each item in the snapshot.
+    """
+    found = {item: kept.find(item, seq) for item, seq in seqs.items()}
+    unread = [item for item, row in found.items() if row is None]
+    columns = _rows(connection, unread) if unread else {}
+    for item in unread:
+        row = found[item] = ItemRow.of(columns[item])
+        if row is not None:
+            kept.keep(seqs[item], row)
+    return found

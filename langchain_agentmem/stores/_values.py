@@ -97,6 +97,16 @@ def checksum(key: str, text: bytes) -> int:
     return crc32(text, crc32(key.encode()))
 
 
+def read(text: bytes) -> Any:  # noqa: ANN401 - JSON
+    """Read JSON text that `dump` wrote; integers of any size stay exact.
+
+    Raises:
+        ValueError: It is no JSON.
+    """
+    may_be_big = _MAY_BE_BIG in text.translate(_DIGITS_TO_ZERO)
+    return json.loads(text) if may_be_big else orjson.loads(text)
+
+
 def load(text: bytes, path: str, key: str, expected: int | None) -> dict[str, Any] | None:
     """Read a value that `dump` wrote; integers of any size stay exact.
 
@@ -113,8 +123,7 @@ def load(text: bytes, path: str, key: str, expected: int | None) -> dict[str, An
         The value; None if it cannot be read, or is not the one that was written.
     """
     try:
-        may_be_big = _MAY_BE_BIG in text.translate(_DIGITS_TO_ZERO)
-        value = json.loads(text) if may_be_big else orjson.loads(text)
+        value = read(text)
         if isinstance(value, dict) and expected in (None, checksum(key, text)):
             return value
     except (ValueError, TypeError, AttributeError):  # the last two by a key or text of no text type
