@@ -110,12 +110,11 @@ class RAGMemory(Memory):
             log = Log((*level, self.architecture))
             asked = without_names(query, (yield from turns.participants(log)))
             depth = params.pool if query else limit
-            said = yield from recall.search(log.turns, asked, depth, moment)
-            saved = yield from recall.search(level, query, depth, moment)
-            pools += [said, saved]
-            for session in (yield from turns.sessions(log, said.found)).values():
-                placed = recall.placed(session, log.turns)
-                sessions[placed.key] = placed
+            matches = yield from recall.search_each(
+                [(log.turns, asked), (level, query)], depth, moment
+            )
+            pools += matches
+            sessions.update((yield from recall.sessions_of(matches[0], log)))
         if query:
             order = yield from recall.ranked(query, pools, sessions, params.weights)
             found = yield from recall.first(order, pools, limit, moment)

@@ -1,23 +1,21 @@
 """What surrounds a turn: the values recall works on, and scores of neighbors and sessions."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from langchain_agentmem.retrieval.fusion import normalize_max
 from langchain_agentmem.retrieval.lexical import bm25, idf
-from langchain_agentmem.retrieval.text import terms_of, words
+from langchain_agentmem.retrieval.text import Analyzed, analyze
 
 SESSION_K1: Final = 1.2
 SESSION_B: Final = 0.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """One turn of the pool that a store's hybrid search returned.
 
@@ -30,6 +28,7 @@ class Candidate:
         lexical: BM25 divided by the query's maximum.
         dense: Similarity normalized over the query's best 200.
         title: The title of a document; a turn of a conversation has none.
+        analyzed: What recall compares of the content.
     """
 
     key: str
@@ -40,11 +39,11 @@ class Candidate:
     lexical: float = 0.0
     dense: float = 0.0
     title: str = ""
+    analyzed: Analyzed = field(init=False, repr=False, compare=False)
 
-    @cached_property
-    def words(self) -> list[str]:
-        """The folded words of the content."""
-        return words(self.content)
+    def __post_init__(self) -> None:
+        """Analyze the content."""
+        object.__setattr__(self, "analyzed", analyze(self.content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Session:
 
     Attributes:
         key: The session's id.
-        turns: The keys of its turns in their order.
+        turns: The keys of its turns in their order; none of a session whose record was not read.
         length: The number of index terms of all its turns.
         started_at: When it began, or None.
         speakers: Who said each turn; empty where the record does not say. With it, the rules also
@@ -83,26 +82,26 @@ def session_scores(
         sessions: The pool's sessions by id.
 
     Returns:
-        BM25 (k1 1.2, b .5) of each session, divided by the maximum; where every session is a
-        single turn, the turn's own lexical score.
+        BM25 (k1 1.2, b .5) of each session, divided by the maximum; where no session is known
+        to have several turns, the best lexical score of its candidates.
     """
-    if all(len(session.turns) == 1 for session in sessions.values()):
-        return {c.session: c.lexical for c in candidates if c.session in sessions}
-    wanted = frozenset(query)
-    counts: dict[str, Counter[str]] = {key: Counter() for key in sessions}
-    matching: dict[str, list[str]] = {}  # by word; most words of a pool match nothing
+    if all(len(session.turns) <= 1 for session in sessions.values()):
+        best = dict.fromkeys(sessions, 0.0)
+        for candidate in candidates:
+            if candidate.session in best:
+                best[candidate.session] = max(best[candidate.session], candidate.lexical)
+        return best
+    wanted = dict.fromkeys(query)
+    counts = {key: dict.fromkeys(wanted, 0) for key in sessions}
     for candidate in candidates:
         if candidate.lexical > 0 and candidate.session in counts:
-            count = counts[candidate.session]
-            for word in candidate.words:
-                found = matching.get(word)
-                if found is None:
-                    found = matching[word] = [t for t in terms_of([word]) if t in wanted]
-                for term in found:
-                    count[term] += 1
+            count, said = counts[candidate.session], candidate.analyzed.counts
+            for term in wanted:
+                if term in said:
+                    count[term] += said[term]
     length = np.array([session.length for session in sessions.values()], dtype=np.float64)
     total = np.zeros(len(sessions))
-    for term in dict.fromkeys(query):
+    for term in wanted:
         tf = np.array([count[term] for count in counts.values()], dtype=np.float64)
         holding = np.count_nonzero(tf)
         if holding:

@@ -21,7 +21,7 @@ def normalize_max(scores: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def normalize_dense(
-    similarities: NDArray[np.floating], depth: int = DENSE_DEPTH
+    similarities: NDArray[np.floating], depth: int = DENSE_DEPTH, floor: float | None = None
 ) -> NDArray[np.float64]:
     """Normalize a query's similarities over its own best `depth`.
 
@@ -31,6 +31,7 @@ def normalize_dense(
     Args:
         similarities: Cosines of the query with every candidate of the scope; NaN counts as none.
         depth: The rank whose similarity becomes 0; the last one where there are fewer.
+        floor: The similarity that becomes 0, where it is known, as of a part of a scope.
 
     Returns:
         `(cos - cos_depth) / (cos_1 - cos_depth)`, clipped at 0. Where all are equal, 1 for
@@ -43,7 +44,8 @@ def normalize_dense(
     if np.isnan(top):
         values = np.where(np.isnan(values), -1.0, values)
         top = float(values.max())
-    floor = kth_largest(values, min(max(depth, 1), values.size))
+    if floor is None:
+        floor = kth_largest(values, min(max(depth, 1), values.size))
     spread = top - floor
     if spread <= 0:
         return np.where((values >= floor) & (values > 0), 1.0, 0.0)

@@ -4,10 +4,13 @@ The ingredients and their weights come from measurements on LoCoMo, MuSiQue and 
 set of weights for all three; `benchmarks/recall.py` prints what each ingredient adds.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import zip_longest
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, zip_longest
+from typing import Final, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from langchain_agentmem.retrieval.context import Candidate, Session, session_scores
 from langchain_agentmem.retrieval.dates import DateMention, date_match, date_mentions
@@ -25,11 +28,15 @@ from langchain_agentmem.retrieval.rules import (
 )
 from langchain_agentmem.retrieval.synonyms import WordVectors, synonym_scores
 from langchain_agentmem.retrieval.text import (
+    analyze,
     latin_share,
     query_terms,
     terms_of,
     words,
 )
+
+Scores = NDArray[np.floating]
+"""One number for each turn."""
 
 STATIC_DENSE_WEIGHT: Final = 0.3
 """What static vectors weigh, such as those of the bundled model."""
@@ -80,11 +87,12 @@ class Weights:
         return STATIC_DENSE_WEIGHT if self.dense is None else self.dense
 
 
-POOL_DEPTH: Final = 150
+POOL_DEPTH: Final = 120
 """How many hybrid candidates to ask the store for; more changes no result by a point."""
 _LATIN_ENOUGH: Final = 0.5
 _WHOLE_SESSIONS: Final = 5  # sessions whose turns outside the pool are ranked, too
 _HOP_FROM: Final = 5
+_NONE: Final = -1  # the row of no turn
 DEFAULT_WEIGHTS: Final = Weights()
 
 
@@ -105,13 +113,58 @@ class Ranked:
     candidate: Candidate | None = None
 
 
+class Ranking(Sequence[Ranked]):
+    """Turns, best first; each is put together when it is asked for."""
+
+    def __init__(self, turns: Sequence[Candidate], pool: int, parts: Mapping[str, Scores]) -> None:
+        """Order turns by the sum of their parts, ties newest first, then by key.
+
+        Args:
+            turns: The turns.
+            pool: How many of them, the first ones, are of the pool.
+            parts: What each ingredient gives each turn.
+        """
+        self._turns = turns
+        self._pool = pool
+        self._parts = parts
+        self._scores = sum(parts.values(), np.zeros(len(turns))).tolist()
+        by_score = sorted(range(len(turns)), key=self._scores.__getitem__, reverse=True)
+        self._order: list[int] = []
+        for _, tied in groupby(by_score, key=self._scores.__getitem__):
+            rows = [*tied]
+            if len(rows) > 1:
+                rows.sort(key=lambda row: (-_age(turns[row]), turns[row].key))
+            self._order += rows
+
+    def __len__(self) -> int:
+        """Return the number of turns."""
+        return len(self._order)
+
+    @overload
+    def __getitem__(self, place: int) -> Ranked: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Ranked]: ...
+
+    def __getitem__(self, place: int | slice) -> Ranked | list[Ranked]:
+        """Return the turn, or the turns, of some places."""
+        if isinstance(place, slice):
+            return [self._ranked(row) for row in self._order[place]]
+        return self._ranked(self._order[place])
+
+    def _ranked(self, row: int) -> Ranked:
+        parts = {name: float(values[row]) for name, values in self._parts.items() if values[row]}
+        turn = self._turns[row]
+        return Ranked(turn.key, self._scores[row], parts, turn if row < self._pool else None)
+
+
 def rank(
     query: str,
     candidates: Sequence[Candidate],
     sessions: Mapping[str, Session],
     weights: Weights = DEFAULT_WEIGHTS,
     word_vectors: WordVectors | None = None,
-) -> list[Ranked]:
+) -> Ranking:
     """Rank the turns of one scope for a question.
 
     Args:
@@ -125,156 +178,149 @@ def rank(
         The pool and the other turns of its best sessions, best first; ties newest first, then by
         key.
     """
-    pool = {candidate.key: candidate for candidate in candidates}
-    reached = {c.session: sessions[c.session] for c in pool.values() if c.session in sessions}
-    gained = _content_parts(pool, weights, query)
-    if word_vectors is not None and weights.synonyms:
-        _add_synonyms(gained, pool, query, weights.synonyms, word_vectors)
-    own = {key: sum(parts.values()) for key, parts in gained.items()}
-    shared = _session_parts(query, candidates, reached, own, weights)
-    turns = {**pool, **_around(pool, reached, shared)}
-    for key, parts in _context_parts(turns, reached, own, shared, weights):
-        gained.setdefault(key, {}).update(parts)
-    top = max((sum(parts.values()) for parts in gained.values()), default=0.0) or 1.0
-    rules = Rules.of(query, turns.values(), weights)
-    asked = words(query) if weights.echo and is_question(query) else []
-    ranked = []
-    for key, turn in turns.items():
-        parts = {name: value / top for name, value in gained[key].items() if value}
-        rules.add_to(parts, turn)
-        if asked and turn.words == asked:
-            parts["echo"] = -weights.echo * sum(parts.values())
-        ranked.append(Ranked(key, sum(parts.values()), parts, pool.get(key)))
-    ranked.sort(key=lambda one: (-one.score, -_age(turns[one.key]), one.key))
-    return follow_titles(ranked, weights.title)
+    pool = list({candidate.key: candidate for candidate in candidates}.values())
+    reached = {c.session: sessions[c.session] for c in pool if c.session in sessions}
+    content = _content_parts(query, pool, weights, word_vectors)
+    own = _total(content, len(pool))
+    shared = _session_parts(query, pool, reached, own, weights)
+    turns = [*pool, *_around(pool, reached, shared)]
+    parts = {name: _padded(values, len(turns)) for name, values in content.items()}
+    parts.update(_context_parts(turns, reached, _padded(own, len(turns)), shared, weights))
+    top = float(_total(parts, len(turns)).max(initial=0.0)) or 1.0
+    parts = {name: values / top for name, values in parts.items()}
+    parts.update(Rules.of(query, turns, weights).parts(turns))
+    asked = analyze(query).words if weights.echo and is_question(query) else ()
+    if asked:
+        echo = np.array([turn.analyzed.words == asked for turn in turns])
+        parts["echo"] = np.where(echo, -weights.echo * _total(parts, len(turns)), 0.0)
+    ranking = Ranking(turns, len(pool), parts)
+    gains = title_gains(ranking, pool, weights.title)
+    if not gains.any():
+        return ranking
+    return Ranking(turns, len(pool), {**parts, "title": _padded(gains, len(turns))})
 
 
-def follow_titles(ranked: Sequence[Ranked], share: float) -> list[Ranked]:
-    """Lift documents whose title is named in one of the first five.
+def title_gains(ranking: Sequence[Ranked], pool: Sequence[Candidate], share: float) -> Scores:
+    """Return what documents gain whose title is named in one of the first five.
 
-    The second hop of a question about documents; turns of a conversation have no title and keep
-    their places.
+    The second hop of a question about documents; turns of a conversation have no title and gain
+    nothing.
 
     Args:
-        ranked: The ranking so far, best first.
+        ranking: The ranking so far, best first.
+        pool: The documents that may gain.
         share: How much of the naming document's score the named one gains.
-
-    Returns:
-        The ranking in its new order.
     """
+    gains = np.zeros(len(pool))
     titled = {
-        one.key: f" {title} "
-        for one in ranked
-        if one.candidate and (title := " ".join(words(one.candidate.title)))
+        row: f" {title} "
+        for row, turn in enumerate(pool)
+        if turn.title and (title := " ".join(analyze(turn.title).words))
     }
     if not titled or not share:
-        return list(ranked)
-    gains: dict[str, float] = {}
-    for naming in ranked[:_HOP_FROM]:
-        text = f" {' '.join(words(naming.candidate.content))} " if naming.candidate else ""
-        own = titled.get(naming.key)
-        for key, title in titled.items():
-            if title != own and title in text:
-                gains[key] = max(gains.get(key, 0.0), share * naming.score)
-    lifted = [
-        replace(one, score=one.score + gains[one.key], parts={**one.parts, "title": gains[one.key]})
-        if one.key in gains
-        else one
-        for one in ranked
-    ]
-    return sorted(lifted, key=lambda one: -one.score)
+        return gains
+    for naming in ranking[:_HOP_FROM]:
+        if naming.candidate is None:
+            continue
+        text = f" {' '.join(naming.candidate.analyzed.words)} "
+        own = " ".join(analyze(naming.candidate.title).words)
+        for row, title in titled.items():
+            if title in text and title != f" {own} ":
+                gains[row] = max(gains[row], share * naming.score)
+    return gains
 
 
 def _content_parts(
-    pool: Mapping[str, Candidate], weights: Weights, query: str
-) -> dict[str, dict[str, float]]:
+    query: str, pool: Sequence[Candidate], weights: Weights, vectors: WordVectors | None
+) -> dict[str, Scores]:
     """Return the parts of each turn's own score."""
-    dense = weights.dense_for(query)
-    parts = {key: {"lexical": c.lexical, "dense": dense * c.dense} for key, c in pool.items()}
+    parts = {
+        "lexical": np.array([turn.lexical for turn in pool]),
+        "dense": weights.dense_for(query) * np.array([turn.dense for turn in pool]),
+    }
     asked = asked_at_last(query) if weights.focus else None
     if asked is not None:
         index = LexicalIndex()
-        index.add_many(terms_of(candidate.words) for candidate in pool.values())
-        scores = normalize_max(index.scores(query_terms(asked))).tolist()
-        for part, score in zip(parts.values(), scores, strict=True):
-            part["focus"] = weights.focus * score
+        index.add_many(terms_of(turn.analyzed.words) for turn in pool)
+        parts["focus"] = weights.focus * normalize_max(index.scores(query_terms(asked)))
+    if vectors is not None and weights.synonyms:
+        meant = words(without_names(query, {turn.speaker for turn in pool if turn.speaker}))
+        said = [turn.analyzed.words for turn in pool]
+        parts["synonyms"] = weights.synonyms * synonym_scores(meant, said, vectors)
     return parts
-
-
-def _add_synonyms(
-    gained: Mapping[str, dict[str, float]],
-    pool: Mapping[str, Candidate],
-    query: str,
-    weight: float,
-    vectors: WordVectors,
-) -> None:
-    """Add to each turn's own score what words of like meaning are worth."""
-    speakers = {turn.speaker for turn in pool.values() if turn.speaker}
-    asked = words(without_names(query, speakers))
-    said = [turn.words for turn in pool.values()]
-    for key, score in zip(pool, synonym_scores(asked, said, vectors).tolist(), strict=True):
-        gained[key]["synonyms"] = weight * score
 
 
 def _session_parts(
     query: str,
-    candidates: Sequence[Candidate],
+    pool: Sequence[Candidate],
     sessions: Mapping[str, Session],
-    own: Mapping[str, float],
+    own: Scores,
     weights: Weights,
-) -> dict[str, dict[str, float]]:
-    """Return what every turn of a session gains alike."""
-    lexical = session_scores(query_terms(query), candidates, sessions)
+) -> dict[str, tuple[float, float]]:
+    """Return what every turn of a session gains alike: by its best turn, and by its words."""
+    lexical = session_scores(query_terms(query), pool, sessions)
     best = dict.fromkeys(sessions, 0.0)
-    for candidate in candidates:
-        if candidate.session in best:
-            best[candidate.session] = max(best[candidate.session], own[candidate.key])
+    for turn, score in zip(pool, own.tolist(), strict=True):
+        if turn.session in best:
+            best[turn.session] = max(best[turn.session], score)
     return {
-        key: {
-            "session_best": weights.session_best * best[key],
-            "session_lexical": weights.session_lexical * lexical[key],
-        }
+        key: (weights.session_best * best[key], weights.session_lexical * lexical[key])
         for key in sessions
     }
 
 
 def _around(
-    pool: Mapping[str, Candidate],
+    pool: Sequence[Candidate],
     sessions: Mapping[str, Session],
-    shared: Mapping[str, Mapping[str, float]],
-) -> dict[str, Candidate]:
+    shared: Mapping[str, tuple[float, float]],
+) -> list[Candidate]:
     """Return the best sessions' turns outside the pool, as far as the records know them."""
-    best = sorted(sessions, key=lambda key: (-sum(shared[key].values()), key))[:_WHOLE_SESSIONS]
-    return {
-        turn: Candidate(turn, "", key, speaker, sessions[key].started_at)
+    best = sorted(sessions, key=lambda key: (-sum(shared[key]), key))[:_WHOLE_SESSIONS]
+    known = {turn.key for turn in pool}
+    return [
+        Candidate(turn, "", key, speaker, sessions[key].started_at)
         for key in best
         for turn, speaker in zip_longest(
             sessions[key].turns, sessions[key].speakers[: len(sessions[key].turns)]
         )
-        if turn not in pool
-    }
+        if turn not in known
+    ]
 
 
 def _context_parts(
-    turns: Mapping[str, Candidate],
+    turns: Sequence[Candidate],
     sessions: Mapping[str, Session],
-    own: Mapping[str, float],
-    shared: Mapping[str, Mapping[str, float]],
+    own: Scores,
+    shared: Mapping[str, tuple[float, float]],
     weights: Weights,
-) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield what each ranked turn gains from its neighbors and its session."""
+) -> dict[str, Scores]:
+    """Return what each ranked turn gains from its neighbors and its session."""
+    rows = {turn.key: row for row, turn in enumerate(turns)}
+    said = [_NONE]  # row of each turn of each session, with a gap between sessions
     for session in sessions.values():
-        said = ("", *session.turns, "")
-        for place, key in enumerate(session.turns):
-            if key in turns:
-                yield (
-                    key,
-                    {
-                        "previous": weights.previous * own.get(said[place], 0.0),
-                        "following": weights.following * own.get(said[place + 2], 0.0),
-                        **shared[session.key],
-                    },
-                )
+        said += [rows.get(key, _NONE) for key in session.turns]
+        said.append(_NONE)
+    row = np.array(said)
+    score = np.append(own, 0.0)[row]
+    held = np.flatnonzero(row != _NONE)
+    gained = np.zeros((4, len(turns)))
+    gained[0, row[held]] = weights.previous * score[held - 1]
+    gained[1, row[held]] = weights.following * score[held + 1]
+    nothing = (0.0, 0.0)
+    gained[2:] = np.array([shared.get(turn.session, nothing) for turn in turns]).T
+    names = ("previous", "following", "session_best", "session_lexical")
+    return dict(zip(names, gained, strict=True))
+
+
+def _total(parts: Mapping[str, Scores], count: int) -> Scores:
+    return sum(parts.values(), np.zeros(count))
+
+
+def _padded(values: Scores, count: int) -> Scores:
+    """Return the values of a pool, followed by 0 for turns outside it."""
+    padded = np.zeros(count)
+    padded[: len(values)] = values
+    return padded
 
 
 def _age(turn: Candidate) -> float:
@@ -303,16 +349,15 @@ class Rules:
             weights=weights,
         )
 
-    def add_to(self, parts: dict[str, float], turn: Candidate) -> None:
-        """Add to the parts of a turn's score what the rules give it."""
-        if turn.speaker in self.speakers and self.weights.speaker:
-            parts["speaker"] = self.weights.speaker
-        if self.dates and turn.observed_at is not None:
-            _add(parts, "date", self.weights.date * date_match(self.dates, turn.observed_at.date()))
+    def parts(self, turns: Sequence[Candidate]) -> dict[str, Scores]:
+        """Return what the rules that fire give each turn."""
+        given: dict[str, list[float]] = {}
+        if self.speakers:
+            given["speaker"] = [float(turn.speaker in self.speakers) for turn in turns]
+        if self.dates:
+            days = [turn.observed_at and turn.observed_at.date() for turn in turns]
+            match = {day: date_match(self.dates, day) for day in set(days) if day}
+            given["date"] = [match[day] if day else 0.0 for day in days]
         if self.when:
-            _add(parts, "when", self.weights.when * time_share(turn.content))
-
-
-def _add(parts: dict[str, float], name: str, value: float) -> None:
-    if value:
-        parts[name] = value
+            given["when"] = [time_share(turn.content) for turn in turns]
+        return {name: getattr(self.weights, name) * np.array(by) for name, by in given.items()}

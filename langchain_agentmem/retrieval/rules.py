@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from langchain_agentmem.retrieval._words import ENGLISH_TIME_WORDS
-from langchain_agentmem.retrieval.text import fold, words
+from langchain_agentmem.retrieval.text import analyze, fold, words
 
 USER_SPEAKERS: Final = frozenset({"user", "human", "me", "用户", "ユーザー"})
 """Speaker labels that mean the person who asks."""
@@ -113,7 +113,7 @@ def asks_when(query: str) -> bool:
 
 def time_share(content: str) -> float:
     """Return how much a turn speaks of time, `min(time words, 2) / 2`."""
-    found = sum(map(ENGLISH_TIME_WORDS.__contains__, words(content)))
+    found = sum(map(ENGLISH_TIME_WORDS.__contains__, analyze(content).words))
     if not content.isascii():
         found += len(_ANY_UNSPACED_TIME.findall(fold(content)))
     return min(found, _MAX_TIME_WORDS) / _MAX_TIME_WORDS

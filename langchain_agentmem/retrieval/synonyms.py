@@ -15,6 +15,7 @@ from langchain_agentmem.retrieval.text import is_content_word, stem
 
 NEAR: Final = 0.4
 """Words whose vectors have a smaller cosine have nothing to do with each other."""
+_WORDS_OF_TEXT: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +40,13 @@ class WordVectors:
 
     Args:
         embed: Returns one unit vector for each of some words, as an array (words, dims).
-        capacity: About so many words are kept; beyond, all are forgotten and met anew.
+        capacity: About so many words, and so many texts of the usual length, are kept; beyond, all
+            are forgotten and met anew.
 
     Example:
         ```python
         vectors = WordVectors(lambda words: np.ones((len(words), 4), dtype=np.float32) / 2)
-        rows, known = vectors.look_up(["cat", "dog"])
+        (rows,), known = vectors.look_up([["cat", "dog"]])
         known[rows].vectors.shape  # (2, 4)
         ```
     """
@@ -60,17 +62,24 @@ class WordVectors:
     def _clear(self) -> None:
         self._rows: dict[str, int] = {}
         self._stems: dict[str, int] = {}
+        self._texts: dict[tuple[str, ...], NDArray[np.int64]] = {}
+        self._held = 0  # words of the texts
         self._known: Words | None = None
 
-    def look_up(self, words: Sequence[str]) -> tuple[list[int], Words]:
-        """Return the row of each word, and what is known of the words in all rows."""
+    def look_up(self, texts: Sequence[Sequence[str]]) -> tuple[list[NDArray[np.int64]], Words]:
+        """Return the rows of each text's words, and what is known of the words in all rows."""
+        keys = [tuple(text) for text in texts]
         with self._lock:
-            if len(self._rows) > self._capacity:
+            if max(len(self._rows), self._held // _WORDS_OF_TEXT) > self._capacity:
                 self._clear()
-            new = [word for word in dict.fromkeys(words) if word not in self._rows]
-            if new or self._known is None:
-                self._known = self._learn(new)
-            return list(map(self._rows.__getitem__, words)), self._known
+            new = [key for key in dict.fromkeys(keys) if key not in self._texts]
+            words = [word for word in dict.fromkeys(chain(*new)) if word not in self._rows]
+            if words or self._known is None:
+                self._known = self._learn(words)
+            for key in new:
+                self._texts[key] = np.array([self._rows[word] for word in key], dtype=np.int64)
+                self._held += len(key)
+            return [self._texts[key] for key in keys], self._known
 
     def _learn(self, new: list[str]) -> Words:
         content = [is_content_word(word) for word in new]
@@ -105,10 +114,11 @@ def synonym_scores(
     filled = [n for n, document in enumerate(documents) if document]
     if not wanted or not filled:
         return scores
-    rows, known = vectors.look_up([*wanted, *chain.from_iterable(documents)])
-    asked = known[rows[: len(wanted)]]
-    distinct, column = np.unique(np.array(rows[len(wanted) :]), return_inverse=True)
-    said = known[distinct]
+    (rows, *said_rows), known = vectors.look_up([wanted, *(documents[n] for n in filled)])
+    asked, met = known[rows], np.concatenate(said_rows)
+    holds = np.zeros(len(known.stems), dtype=np.bool_)
+    holds[met] = True
+    said, column = known[np.flatnonzero(holds)], (np.cumsum(holds) - 1)[met]
     same = asked.stems[:, None] == said.stems
     cosine = asked.vectors @ said.vectors.T
     near = np.where(same | (cosine < NEAR), 0.0, cosine)

@@ -9,7 +9,9 @@ questions is slightly better than dictionary segmentation and needs no dictionar
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
@@ -51,6 +53,9 @@ _ACCENTS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u06
 _UNSTEMMED: Final = 2  # Porter would leave nothing of `s` and make `is` an `i`
 
 _AFTER_LATIN: Final = "\u0250"
+
+_KEPT_TEXTS: Final = 8_192
+_KEPT_LENGTH: Final = 2_000
 
 _HEADING_LOOKS_AT: Final = 1_000
 _WORDS_OF_HEADING: Final = 10
@@ -134,6 +139,34 @@ def query_terms(text: str) -> list[str]:
 def words(text: str) -> list[str]:
     """Return the folded words of a text without stemming, runs without spaces unsplit."""
     return _words(fold(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Analyzed:
+    """What recall compares of one text.
+
+    Attributes:
+        words: Its folded words, as `words` returns them.
+        counts: How often each of its index terms stands in it.
+        heading: Its heading, as `heading` returns it.
+    """
+
+    words: tuple[str, ...]
+    counts: Mapping[str, int]
+    heading: str
+
+
+def analyze(text: str) -> Analyzed:
+    """Return what recall compares of a text; of texts met lately it is kept."""
+    return _kept(text) if len(text) <= _KEPT_LENGTH else _analyze(text)
+
+
+def _analyze(text: str) -> Analyzed:
+    found = words(text)
+    return Analyzed(tuple(found), Counter(terms_of(found)), heading(text))
+
+
+_kept = lru_cache(maxsize=_KEPT_TEXTS)(_analyze)
 
 
 def is_content_word(word: str) -> bool:

@@ -330,6 +330,27 @@ class Search(Composite[list[StoredMemory]]):
         return [StoredMemory.from_store(each) for each in kept[self.offset : wanted]]
 
 
+@dataclass(frozen=True, slots=True)
+class SearchEach(Composite[list[list[StoredMemory]]]):
+    """The results of several searches, at once where the store can.
+
+    Attributes:
+        searches: The searches.
+    """
+
+    searches: Sequence[Search]
+
+    def steps(self, env: Environment) -> Steps[list[list[StoredMemory]]]:
+        """Search in one batch, or one after the other where a search takes several."""
+        if not env.searches_exactly:
+            found: list[list[StoredMemory]] = []
+            for search in self.searches:
+                found += [(yield from search)]
+            return found
+        each = yield from StoreCall([env.search_op(search) for search in self.searches])
+        return [[StoredMemory.from_store(one) for one in results] for results in each]
+
+
 def _page(env: Environment, search: Search) -> Steps[list[StoredMemory]]:
     (found,) = yield from StoreCall([env.search_op(search)])
     return [StoredMemory.from_store(each) for each in found]

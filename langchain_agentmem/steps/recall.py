@@ -13,14 +13,21 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from langchain_agentmem.embeddings import dense_weight, word_vectors
 from langchain_agentmem.items import StoredMemory, parse_timestamp, to_timestamp
 from langchain_agentmem.retrieval.context import Candidate, Session
 from langchain_agentmem.retrieval.fusion import normalize_dense, normalize_max
 from langchain_agentmem.retrieval.lexical import LexicalIndex
-from langchain_agentmem.retrieval.rank import DEFAULT_WEIGHTS, Ranked, Weights, rank
-from langchain_agentmem.retrieval.text import heading, query_terms, terms
+from langchain_agentmem.retrieval.rank import (
+    DEFAULT_WEIGHTS,
+    STATIC_DENSE_WEIGHT,
+    Ranked,
+    Weights,
+    rank,
+)
+from langchain_agentmem.retrieval.text import analyze, query_terms, terms
 from langchain_agentmem.scopes import SEPARATOR, closed
 from langchain_agentmem.steps.effects import (
     Emit,
@@ -30,14 +37,18 @@ from langchain_agentmem.steps.effects import (
     Now,
     Ref,
     Search,
+    SearchEach,
     Steps,
     StoreEmbeddings,
 )
 from langchain_agentmem.steps.journal import as_it_was
-from langchain_agentmem.steps.turns import session_key
+from langchain_agentmem.steps.turns import Log, read_sessions, session_key
 
 _RANKED_CHARACTERS: Final = 100_000
 """Of a huge memory so much is read again for ranking; the store has scored all of its words."""
+_NEARLY_BEST: Final = 0.999
+_SESSIONS_READ: Final = 16
+"""Records of so many sessions are read for context, those of the best matches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,32 +88,61 @@ class Pool:
     """The best matches of one namespace, with what their scores are made of.
 
     Attributes:
-        found: The memories.
+        found: The memories, best first.
         lexical: Their word scores, divided by the best one.
         cosine: Their similarities to the question; NaN where there is none.
+        floor: The similarity that is worth nothing here, that of the namespace's 200th best; NaN
+            where there is none.
     """
 
     found: Sequence[StoredMemory]
     lexical: Sequence[float]
     cosine: Sequence[float]
+    floor: float = math.nan
 
 
 def search(home: tuple[str, ...], query: str, depth: int, moment: Moment) -> Steps[Pool]:
-    """Return the best matches of one namespace at a moment; the newest without a query.
+    """Return the best matches of one namespace at a moment, as `search_each` does."""
+    (pool,) = yield from search_each([(home, query)], depth, moment)
+    return pool
+
+
+def search_each(
+    asked: Sequence[tuple[tuple[str, ...], str]], depth: int, moment: Moment
+) -> Steps[list[Pool]]:
+    """Return the best matches of namespaces at a moment; the newest where a query is empty.
 
     On a store without hybrid search the store's own matches are scored by words here; a store
     without any index is read whole, and so is a store that cannot tell what was newest or known.
+
+    Args:
+        asked: Each namespace with its query.
+        depth: Most matches of each.
+        moment: The time that is spoken of.
     """
     wider = yield from HasWiderSearch()
     known = {"observed_at": {"$lte": to_timestamp(moment.at)}} if moment.past and wider else None
-    whole = not wider and (moment.past or not query)
-    best = Search(home, query or None, limit=depth, filter=known)
-    found = yield from (List(home) if whole else best)
+    found: list[list[StoredMemory] | None] = [None] * len(asked)
+    if wider or not (moment.past or not all(query for _, query in asked)):
+        found[:] = yield from SearchEach(
+            [Search(home, query or None, limit=depth, filter=known) for home, query in asked]
+        )
+    pools = []
+    for (home, query), matches in zip(asked, found, strict=True):
+        pools.append((yield from _pool(home, query, matches, moment)))
+    return pools
+
+
+def _pool(
+    home: tuple[str, ...], query: str, matches: list[StoredMemory] | None, moment: Moment
+) -> Steps[Pool]:
+    """Return a pool of a store's matches, or of all of a namespace where it was not searched."""
+    found = (yield from List(home)) if matches is None else matches
     by_words = all("lexical" in each.parts for each in found)
     if query and not by_words:
         yield from Emit("store_without_hybrid_search", {"namespace": list(home)})
-        if found[0].score is None and not whole:
-            found = yield from List(home, filter=known)
+        if found[0].score is None and matches is not None:
+            found = yield from List(home)
     if moment.past:
         found = [*found, *(yield from earlier(home, moment))]
     shown = [each for each in found if moment.shows(each)]
@@ -112,7 +152,22 @@ def search(home: tuple[str, ...], query: str, depth: int, moment: Moment) -> Ste
         shown,
         [each.parts.get("lexical", 0.0) for each in shown],
         [each.parts.get("cosine", math.nan) for each in shown],
+        _floor(found),
     )
+
+
+def _floor(found: Sequence[StoredMemory]) -> float:
+    """Return the similarity that a store counted as nothing, from the parts of its scores.
+
+    The store knows all of a namespace; what it returned are matches of words, too, which may be
+    less similar than many memories it did not return.
+    """
+    top = max((each.parts.get("cosine", math.nan) for each in found), default=math.nan)
+    for each in found:
+        cosine, dense = each.parts.get("cosine"), each.parts.get("dense")
+        if cosine is not None and dense is not None and 0 < dense < _NEARLY_BEST:
+            return (cosine - dense * top) / (1 - dense)
+    return math.nan
 
 
 def earlier(home: tuple[str, ...], moment: Moment) -> Steps[list[StoredMemory]]:
@@ -133,10 +188,18 @@ def earlier(home: tuple[str, ...], moment: Moment) -> Steps[list[StoredMemory]]:
 
 
 def _scored_here(query: str, found: Sequence[StoredMemory]) -> Pool:
-    cosine = [each.parts.get("cosine", each.score) for each in found]
-    return Pool(
-        found, word_scores(query, found), [math.nan if each is None else each for each in cosine]
-    )
+    known = [each.parts.get("cosine", each.score) for each in found]
+    cosine = np.array([math.nan if each is None else each for each in known])
+    lexical = np.array(word_scores(query, found))
+    order = np.argsort(-(lexical + STATIC_DENSE_WEIGHT * _dense(cosine)), kind="stable")
+    return Pool([found[n] for n in order], lexical[order].tolist(), cosine[order].tolist())
+
+
+def _dense(cosine: NDArray[np.float64], floor: float = math.nan) -> NDArray[np.float64]:
+    """Return similarities on a scale of 0 to 1; 0 for all where there is none."""
+    if not np.isfinite(cosine).any():
+        return np.zeros(len(cosine))
+    return normalize_dense(cosine, floor=None if math.isnan(floor) else floor)
 
 
 def word_scores(query: str, found: Sequence[StoredMemory]) -> list[float]:
@@ -154,14 +217,15 @@ def ranked(
     pools: Sequence[Pool],
     sessions: Mapping[str, Session],
     weights: Weights = DEFAULT_WEIGHTS,
-) -> Steps[list[Ranked]]:
+) -> Steps[Sequence[Ranked]]:
     """Rank the pools of several namespaces together, in the context of their sessions.
 
     Args:
         query: The question as asked.
         pools: Pools of namespaces that the call may read.
-        sessions: The sessions of their turns, by `session_ref`. A memory that was saved outside
-            of any conversation is a session of its own.
+        sessions: Sessions of their turns, by `session_ref`; of one that is not given, only the
+            pool's turns are known. A memory that was saved outside of any conversation is a
+            session of its own.
         weights: Weights of the ingredients.
     """
     embeddings = yield from StoreEmbeddings()
@@ -169,13 +233,30 @@ def ranked(
         weights = replace(weights, dense=dense_weight(embeddings))
     if weights.latin_only is None:
         weights = replace(weights, latin_only=hasattr(embeddings, "covers"))
+    candidates = _candidates(query, pools)
+    memories = [each for pool in pools for each in pool.found]
     alone = {
-        ref_text(each): _alone(each)
-        for pool in pools
-        for each in pool.found
-        if session_key(each) is None
+        one.key: _alone(memory, one)
+        for one, memory in zip(candidates, memories, strict=True)
+        if one.session == one.key
     }
-    return rank(query, _candidates(query, pools), {**sessions, **alone}, weights, word_vectors())
+    known = {**sessions, **alone}
+    usual = sum(each.length for each in known.values()) // max(len(known), 1)
+    unread = {one.session: Session(one.session, (), usual) for one in candidates}
+    return rank(query, candidates, {**unread, **known}, weights, word_vectors())
+
+
+def sessions_of(pool: Pool, log: Log) -> Steps[dict[str, Session]]:
+    """Return the sessions of a pool's best turns, by `session_ref`."""
+    keys: dict[str, None] = {}
+    for each in pool.found:
+        key = session_key(each)
+        if key:
+            keys[key] = None
+            if len(keys) == _SESSIONS_READ:
+                break
+    found = yield from read_sessions(log, [*keys])
+    return {placed.key: placed for placed in (_placed(each, log.turns) for each in found)}
 
 
 def _candidates(query: str, pools: Sequence[Pool]) -> list[Candidate]:
@@ -188,22 +269,28 @@ def _candidates(query: str, pools: Sequence[Pool]) -> list[Candidate]:
     found = [each for pool in pools for each in pool.found]
     lexical = [score * cover for pool in pools for score, cover in _covered(pool, wanted)]
     cosine = np.array([each for pool in pools for each in pool.cosine])
-    dense = normalize_dense(cosine) if np.isfinite(cosine).any() else np.zeros(len(found))
+    floors = [pool.floor for pool in pools if not math.isnan(pool.floor)]
+    dense = _dense(cosine, max(floors, default=math.nan))
     return [
-        Candidate(
-            key=ref_text(each),
-            content=each.text[:_RANKED_CHARACTERS],
-            session=session_ref(each.namespace, session_key(each) or each.key),
-            speaker=each.item.attributed_to,
-            observed_at=when_said(each),
-            lexical=words,
-            dense=similarity,
-            title=str(each.metadata.get("title") or heading(each.text)),
-        )
+        _candidate(each, words, similarity)
         for each, words, similarity in zip(
             found, normalize_max(np.array(lexical)).tolist(), dense.tolist(), strict=True
         )
     ]
+
+
+def _candidate(memory: StoredMemory, lexical: float, dense: float) -> Candidate:
+    content = memory.text[:_RANKED_CHARACTERS]
+    return Candidate(
+        key=ref_text(memory),
+        content=content,
+        session=session_ref(memory.namespace, session_key(memory) or memory.key),
+        speaker=memory.item.attributed_to,
+        observed_at=when_said(memory),
+        lexical=lexical,
+        dense=dense,
+        title=str(memory.metadata.get("title") or analyze(content).heading),
+    )
 
 
 def _covered(pool: Pool, wanted: set[str]) -> list[tuple[float, float]]:
@@ -217,13 +304,13 @@ def _covered(pool: Pool, wanted: set[str]) -> list[tuple[float, float]]:
     return [(score, cover) for score in pool.lexical]
 
 
-def _alone(memory: StoredMemory) -> Session:
+def _alone(memory: StoredMemory, candidate: Candidate) -> Session:
     return Session(
-        key=ref_text(memory),
-        turns=(ref_text(memory),),
+        key=candidate.key,
+        turns=(candidate.key,),
         length=len(terms(searched_text(memory)[:_RANKED_CHARACTERS])),
-        started_at=when_said(memory),
-        speakers=(memory.item.attributed_to,),
+        started_at=candidate.observed_at,
+        speakers=(candidate.speaker,),
     )
 
 
@@ -268,7 +355,7 @@ def session_ref(namespace: tuple[str, ...], key: str) -> str:
     return SEPARATOR.join((*namespace, key))
 
 
-def placed(session: Session, turns_home: tuple[str, ...]) -> Session:
+def _placed(session: Session, turns_home: tuple[str, ...]) -> Session:
     """Return a session whose keys are places, for ranking with those of other namespaces."""
     home = session_ref(turns_home, "")
     return replace(session, key=home + session.key, turns=tuple([home + t for t in session.turns]))

@@ -113,7 +113,7 @@ class Turn:
             return None
         check_unicode(text + title_of(message))
         at = time_of(message) or now
-        session = session_of(message) or to_timestamp(at)[:10]
+        session = session_of(message) or title_of(message) or to_timestamp(at)[:10]
         unnamed = _name(thread, session, to_timestamp(at), str(position), speaker, text)
         return cls(
             message_id=message.id or unnamed,
@@ -127,10 +127,16 @@ class Turn:
 
     @property
     def search_text(self) -> str:
-        """The indexed text: day, speaker, title where the words do not begin with it, words."""
-        untitled = self.title and not self.content.startswith(self.title)
-        content = f"{self.title}\n{self.content}" if untitled else self.content
-        return index_text(content, self.speaker, self.observed_at)
+        """The indexed text: of a turn day, speaker and words; of a document title and words.
+
+        The day and the speaker say when and by whom something was said; those of a document are
+        the day of its import and the importer, which no question asks for.
+        """
+        if not self.title:
+            return index_text(self.content, self.speaker, self.observed_at)
+        if self.content.startswith(self.title):
+            return self.content
+        return f"{self.title}\n{self.content}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON for graph state."""
@@ -278,11 +284,10 @@ def participants(log: Log) -> Steps[list[str]]:
     return list(record_of(stored).get("speakers", []))
 
 
-def sessions(log: Log, turns: Iterable[StoredMemory]) -> Steps[dict[str, Session]]:
-    """Return the sessions of some turns, by the session key that each turn carries."""
-    keys = list(dict.fromkeys(key for turn in turns if (key := session_key(turn))))
+def read_sessions(log: Log, keys: Sequence[str]) -> Steps[list[Session]]:
+    """Return the sessions under some keys, as far as there are any."""
     found = yield from Get([(log.sessions, key) for key in keys])
-    return {each.key: _session(each) for each in found if each is not None}
+    return [_session(each) for each in found if each is not None]
 
 
 def _session(stored: StoredMemory) -> Session:
@@ -298,8 +303,8 @@ def _session(stored: StoredMemory) -> Session:
 
 def around(turn: StoredMemory, reach: int) -> Steps[list[Ref]]:
     """Return where the turns up to `reach` before and after a turn lie, in their order."""
-    found = yield from sessions(Log.holding(turn), [turn])
-    for session in found.values():
+    key = session_key(turn)
+    for session in (yield from read_sessions(Log.holding(turn), [key] if key else [])):
         if turn.key in session.turns:
             at = session.turns.index(turn.key)
             near = session.turns[max(at - reach, 0) : at] + session.turns[at + 1 : at + 1 + reach]

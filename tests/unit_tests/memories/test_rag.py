@@ -375,6 +375,26 @@ def test_a_document_that_is_named_in_another_follows_it(make: Make, given: str) 
     assert "Des Moines" in found[1].text
 
 
+def test_day_and_importer_are_no_words_of_a_document(make: Make) -> None:
+    """A document is searched by its title and words; a turn by its day and speaker, too."""
+    memory = make()
+    paper = HumanMessage("On whales.", name="Ann", additional_kwargs={"title": "Moby"})
+    memory.remember([paper, _said("Hello.", START, name="Ann")], config=ANN)
+    found = memory.recall("", config=ANN).items
+    document, turn = sorted(found, key=lambda each: each.text == "Hello.")
+    assert document.item.search_text == "Moby\nOn whales."
+    assert str(turn.item.search_text).endswith("Ann: Hello.")
+
+
+def test_a_document_is_a_session_of_its_own(make: Make) -> None:
+    """Documents that are imported on one day are no neighbors of each other."""
+    memory = make(neighbors=1)
+    texts = {"Whales": "They sing.", "Ships": "They float.", "Songs": "They end."}
+    said = [HumanMessage(text, additional_kwargs={"title": name}) for name, text in texts.items()]
+    memory.remember(said, config=ANN)
+    assert _texts(memory.recall("Ships float", config=ANN, limit=1)) == ["They float."]
+
+
 class _Meaning(Embeddings):
     """A model of any script for which only one text means what is asked."""
 

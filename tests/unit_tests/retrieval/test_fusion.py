@@ -20,6 +20,14 @@ def test_dense_by_hand_with_fewer_than_depth() -> None:
     assert normalize_dense(np.array([0.5, 0.9, 0.7])).tolist() == pytest.approx([0.0, 1.0, 0.5])
 
 
+def test_dense_of_a_part_is_that_of_the_whole_with_its_floor() -> None:
+    """What a store returned of a scope is normalized as the scope was."""
+    whole = np.linspace(0.9, 0.1, 300)
+    expected = normalize_dense(whole)[[0, 100, 250]]
+    part = normalize_dense(whole[[0, 100, 250]], floor=float(whole[199]))
+    assert part.tolist() == pytest.approx(expected.tolist())
+
+
 def test_dense_below_depth_is_zero() -> None:
     """The similarity at the depth and all below it count nothing."""
     values = normalize_dense(np.array([0.9, 0.8, 0.7, 0.1]), depth=3)
