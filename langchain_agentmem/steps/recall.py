@@ -138,10 +138,11 @@ def _pool(
 ) -> Steps[Pool]:
     """Return a pool of a store's matches, or of all of a namespace where it was not searched."""
     found = (yield from List(home)) if matches is None else matches
-    by_words = all("lexical" in each.parts for each in found)
+    finds_words = bool(found) or (yield from HasWiderSearch())
+    by_words = finds_words and all("lexical" in each.parts for each in found)
     if query and not by_words:
         yield from Emit("store_without_hybrid_search", {"namespace": list(home)})
-        if found[0].score is None and matches is not None:
+        if matches is not None and not any(each.score is not None for each in found):
             found = yield from List(home)
     if moment.past:
         found = [*found, *(yield from earlier(home, moment))]

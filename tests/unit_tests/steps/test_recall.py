@@ -1,9 +1,13 @@
 """Pools of candidates: their scale, their order, and the sessions that are read for them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pytest
+from langgraph.store.base import Op, SearchOp
+from langgraph.store.memory import InMemoryStore
 
 from langchain_agentmem.items import MemoryItem, StoredMemory
 from langchain_agentmem.retrieval.context import Session
@@ -64,3 +68,23 @@ def test_turn_whose_session_is_not_read_keeps_its_rank_among_equals() -> None:
 
         first, second = ranked({record.key: record})[:2]
     assert first.score == pytest.approx(second.score)
+
+
+class _Mute(InMemoryStore):
+    """A store whose search finds nothing for any query."""
+
+    def batch(self, ops: Iterable[Op]) -> list[Any]:
+        """Answer everything but queries."""
+        return [
+            [] if isinstance(op, SearchOp) and op.query else super(_Mute, self).batch([op])[0]
+            for op in ops
+        ]
+
+
+def test_store_that_finds_nothing_is_searched_by_words() -> None:
+    """What a foreign store's own search does not return is not lost."""
+    store = _Mute()
+    store.put(LOG.turns, "a", {"content": "My parrot is called Zanzibar."})
+    moment = recall.Moment(datetime.now(UTC))
+    pool = run(recall.search(LOG.turns, "parrot", 5, moment), Environment(store=store))
+    assert [each.key for each in pool.found] == ["a"]
