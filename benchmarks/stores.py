@@ -79,7 +79,7 @@ class Row:
 def measure(size: int, options: argparse.Namespace) -> list[Row]:
     """Fill every store with `size` items and let their calls take turns."""
     users = 10_000 if size >= LARGE else 100
-    rounds = options.rounds or ROUNDS.get(size, FEWEST_ROUNDS)
+    rounds = max(2, options.rounds or ROUNDS.get(size, FEWEST_ROUNDS))
     data = make_data(size, users, options.dims, max(ROW * rounds, CPU_CALLS))
     with ExitStack() as stack:
         stack.enter_context(_quiet())
@@ -291,7 +291,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("sizes", type=int, nargs="*", help="1000 to 1000000 by default")
     parser.add_argument("--dims", type=int, default=384)
-    parser.add_argument("--rounds", type=int, help="turns; fewer for more items by default")
+    parser.add_argument("--rounds", type=int, help="turns, at least 2; fewer for more items by default")
     parser.add_argument("--only", nargs="+", choices=sorted(SUBJECTS), default=[*SUBJECTS])
     parser.add_argument("--no-mixed", dest="mixed", action="store_false", help="no threads, tasks")
     parser.add_argument("--results", type=Path, default=Path("build/bench_stores.json"))
