@@ -291,7 +291,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("sizes", type=int, nargs="*", help="1000 to 1000000 by default")
     parser.add_argument("--dims", type=int, default=384)
-    parser.add_argument("--rounds", type=int, help="turns, at least 2; fewer for more items by default")
+    parser.add_argument("--rounds", type=int, help="turns, 2 or more; fewer for more items")
     parser.add_argument("--only", nargs="+", choices=sorted(SUBJECTS), default=[*SUBJECTS])
     parser.add_argument("--no-mixed", dest="mixed", action="store_false", help="no threads, tasks")
     parser.add_argument("--results", type=Path, default=Path("build/bench_stores.json"))
