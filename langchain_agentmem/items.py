@@ -133,13 +133,15 @@ class MemoryItem:
         for name in _FIELDS:
             found = getattr(self, name)
             if found or found == "" or name in _ALWAYS_WRITTEN:
-                value[name] = to_timestamp(found) if isinstance(found, datetime) else _own(found)
+                value[name] = to_timestamp(found) if isinstance(found, datetime) else found
         if self.links:
             value["links"] = [asdict(link) for link in self.links]
         if self.source_message_ids:
             value["source_message_ids"] = list(self.source_message_ids)
         if self.metadata:
             value["metadata"] = _own(dict(self.metadata))
+        if not isinstance(self.content, str):
+            value["content"] = _own(self.content)
         return value
 
     @classmethod

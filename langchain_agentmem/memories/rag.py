@@ -148,16 +148,16 @@ class RAGMemory(Memory):
     def _assemble(self, state: Mapping[str, Any]) -> Steps[dict[str, Any]]:
         """Cut to the token budget and render; of a very long memory an excerpt is shown."""
         params: RAGParameters = yield from self.settings()
-        found = [StoredMemory.from_dict(each) for each in state["memories"]]
+        found = [(StoredMemory.from_dict(each), each) for each in state["memories"]]
         asked = set(query_terms(_question(state)))
         longest = max(params.max_tokens // 4, min(params.max_tokens // 2, _SHOWN_WHOLE), 1)
-        shown = [(each, excerpt(each.text, asked, longest)) for each in found]
-        kept = fit(shown, params.max_tokens, text=lambda pair: render_line(*pair))
+        shown = [(each, excerpt(each.text, asked, longest), data) for each, data in found]
+        kept = fit(shown, params.max_tokens, text=lambda one: render_line(*one[:2]))
         if len(kept) < len(found):
             yield from Emit("over_budget", {"left_out": len(found) - len(kept)})
-        text = render_memories([each for each, _ in kept], [said for _, said in kept])
+        text = render_memories([each for each, _, _ in kept], [said for _, said, _ in kept])
         return {
-            "memories": [each.to_dict() for each, _ in kept],
+            "memories": [data for _, _, data in kept],
             "memory_context": text,
             "tokens": count_tokens(text),
         }

@@ -87,7 +87,7 @@ class Weights:
         return STATIC_DENSE_WEIGHT if self.dense is None else self.dense
 
 
-POOL_DEPTH: Final = 120
+POOL_DEPTH: Final = 100
 """How many hybrid candidates to ask the store for; more changes no result by a point."""
 _LATIN_ENOUGH: Final = 0.5
 _WHOLE_SESSIONS: Final = 5  # sessions whose turns outside the pool are ranked, too
@@ -215,17 +215,19 @@ def title_gains(ranking: Sequence[Ranked], pool: Sequence[Candidate], share: flo
     titled = {
         row: f" {title} "
         for row, turn in enumerate(pool)
-        if turn.title and (title := " ".join(analyze(turn.title).words))
+        if (named := turn.title or turn.analyzed.heading)
+        and (title := " ".join(analyze(named).words))
     }
     if not titled or not share:
         return gains
+    rows = {turn.key: row for row, turn in enumerate(pool)}
     for naming in ranking[:_HOP_FROM]:
         if naming.candidate is None:
             continue
         text = f" {' '.join(naming.candidate.analyzed.words)} "
-        own = " ".join(analyze(naming.candidate.title).words)
+        own = titled.get(rows[naming.key])
         for row, title in titled.items():
-            if title in text and title != f" {own} ":
+            if title in text and title != own:
                 gains[row] = max(gains[row], share * naming.score)
     return gains
 

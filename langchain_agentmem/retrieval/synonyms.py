@@ -16,6 +16,7 @@ from langchain_agentmem.retrieval.text import is_content_word, stem
 NEAR: Final = 0.4
 """Words whose vectors have a smaller cosine have nothing to do with each other."""
 _WORDS_OF_TEXT: Final = 50
+_ONE_THREAD: Final = 200_000  # multiplications; OpenBLAS shares more than 262,144 among threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def synonym_scores(
     holds[met] = True
     said, column = known[np.flatnonzero(holds)], (np.cumsum(holds) - 1)[met]
     same = asked.stems[:, None] == said.stems
-    cosine = asked.vectors @ said.vectors.T
+    cosine = _products(asked.vectors, said.vectors)
     near = np.where(same | (cosine < NEAR), 0.0, cosine)
     starts = np.cumsum([0, *(len(documents[n]) for n in filled[:-1])])
     best = np.maximum.reduceat(near[:, column], starts, axis=1)
@@ -128,3 +129,14 @@ def synonym_scores(
     weights = np.array([idf(len(documents), int(count)) for count in holding])
     scores[filled] = normalize_max(weights @ best)
     return scores
+
+
+def _products(few: NDArray[np.float32], many: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return all inner products, in parts too small for BLAS to wake other threads for.
+
+    They take longer to wake than to multiply, and wait on another processor for more to do.
+    """
+    size = max(_ONE_THREAD // max(few.size, 1), 1)
+    return np.concatenate(
+        [few @ many[start : start + size].T for start in range(0, len(many), size)], axis=1
+    )

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -27,7 +28,7 @@ from langchain_agentmem.retrieval.rank import (
     Weights,
     rank,
 )
-from langchain_agentmem.retrieval.text import analyze, query_terms, terms
+from langchain_agentmem.retrieval.text import query_terms, terms
 from langchain_agentmem.scopes import SEPARATOR, closed
 from langchain_agentmem.steps.effects import (
     Emit,
@@ -47,7 +48,7 @@ from langchain_agentmem.steps.turns import Log, read_sessions, session_key
 _RANKED_CHARACTERS: Final = 100_000
 """Of a huge memory so much is read again for ranking; the store has scored all of its words."""
 _NEARLY_BEST: Final = 0.999
-_SESSIONS_READ: Final = 16
+_SESSIONS_READ: Final = 12
 """Records of so many sessions are read for context, those of the best matches."""
 
 
@@ -281,16 +282,20 @@ def _candidates(query: str, pools: Sequence[Pool]) -> list[Candidate]:
 
 
 def _candidate(memory: StoredMemory, lexical: float, dense: float) -> Candidate:
-    content = memory.text[:_RANKED_CHARACTERS]
+    item, key = memory.item, ref_text(memory)
+    content = item.text
+    if len(content) > _RANKED_CHARACTERS:
+        content = content[:_RANKED_CHARACTERS]
+    session = session_key(memory)
     return Candidate(
-        key=ref_text(memory),
+        key=key,
         content=content,
-        session=session_ref(memory.namespace, session_key(memory) or memory.key),
-        speaker=memory.item.attributed_to,
+        session=session_ref(memory.namespace, session) if session else key,
+        speaker=item.attributed_to,
         observed_at=when_said(memory),
         lexical=lexical,
         dense=dense,
-        title=str(memory.metadata.get("title") or analyze(content).heading),
+        title=str(item.metadata.get("title") or ""),
     )
 
 
@@ -353,7 +358,12 @@ def ref_text(memory: StoredMemory) -> str:
 
 def session_ref(namespace: tuple[str, ...], key: str) -> str:
     """Return a session's place, named by the namespace of its turns, as one string."""
-    return SEPARATOR.join((*namespace, key))
+    return _prefix(namespace) + key
+
+
+@lru_cache(maxsize=1_024)
+def _prefix(namespace: tuple[str, ...]) -> str:
+    return SEPARATOR.join((*namespace, ""))
 
 
 def _placed(session: Session, turns_home: tuple[str, ...]) -> Session:

@@ -54,7 +54,7 @@ def test_sessions_of_the_best_turns_alone_are_read() -> None:
     found = [_turn(str(n), f"s{n}") for n in range(100)]
     pool = Pool(found, [1.0] * 100, [0.0] * 100)
     asked = next(recall.sessions_of(pool, LOG))
-    assert [key for _, key in getattr(asked, "refs", ())] == [f"s{n}" for n in range(16)]
+    assert [key for _, key in getattr(asked, "refs", ())] == [f"s{n}" for n in range(12)]
 
 
 def test_turn_whose_session_is_not_read_keeps_its_rank_among_equals() -> None:
