@@ -127,7 +127,7 @@ class Ranking(Sequence[Ranked]):
         self._turns = turns
         self._pool = pool
         self._parts = parts
-        self._scores = sum(parts.values(), np.zeros(len(turns))).tolist()
+        self._scores = _total(parts, len(turns)).tolist()
         by_score = sorted(range(len(turns)), key=self._scores.__getitem__, reverse=True)
         self._order: list[int] = []
         for _, tied in groupby(by_score, key=self._scores.__getitem__):
