@@ -176,12 +176,14 @@ def _stamp_file(store: FaissSqliteStore, records: Sequence[Record]) -> None:
     def work(transaction: Transaction) -> None:
         for record in records:
             expires = None if record.expires_at is None else to_micros(record.expires_at)
+            change = transaction.next_change()
             transaction.connection.execute(
-                "UPDATE items SET created_at = ?, updated_at = ?, expires_at = ?, change = ? "
+                "UPDATE items SET created_at = ?, updated_at = ?, expires_at = ?, seq = ?, "
+                "change = ? "
                 "WHERE namespace_id = (SELECT id FROM namespaces WHERE path = ?) AND key = ?",
                 (
                     *(to_micros(record.created_at), to_micros(record.updated_at), expires),
-                    *(transaction.next_change(), encode(record.namespace), record.key),
+                    *(change, change, encode(record.namespace), record.key),
                 ),
             )
 

@@ -1,6 +1,8 @@
 """Items that searches keep in memory: never older than the snapshot, never another's to change."""
 
 import copy
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 
 from langchain_agentmem.items import StoredMemory
 from langchain_agentmem.stores import FaissSqliteStore
+from langchain_agentmem.stores import _records as records
 from langchain_agentmem.stores._rows import ItemRow, ItemRows
 from tests.unit_tests.stores.conftest import Client, Letters, Open
 
@@ -41,6 +44,18 @@ def test_change_of_another_process_is_read_anew(tmp_path: Path, embedder: Letter
             assert [hit.value["n"] for hit in two.search(HOME, query="abc")] == [n]
         one.delete(HOME, "k")
         assert two.search(HOME, query="abc") == []
+
+
+def test_times_that_a_copy_sets_are_read_anew(open_store: Open, embedder: Letters) -> None:
+    """A search between the two steps of a copy does not keep the time of the first."""
+    store = open_store(index={"dims": 36, "embed": embedder, "fields": ["text"]})
+    store.put(HOME, "k", {"text": "abc"})
+    put = store.search(HOME, query="abc")[0]
+    long_ago = put.created_at - timedelta(days=9)
+    (record,) = next(iter(records.read(store)))
+    records.stamp(store, [replace(record, created_at=long_ago)])
+    found = store.search(HOME, query="abc")[0]
+    assert (found.created_at, found.updated_at) == (long_ago, put.updated_at)
 
 
 def test_changing_a_result_changes_no_other(client: Client) -> None:
