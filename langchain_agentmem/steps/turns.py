@@ -1,9 +1,9 @@
 """The log of turns: what was said, word for word, with its sessions.
 
 Two collections lie side by side: `turns` holds one item a turn, `sessions` one record a session
-with the order of its turns. A session is one thread on one calendar day (UTC), or what an importer
-says is one. Turns and their session are written together, so that recall can look around a turn
-without searching.
+with the order of its turns. A session is one thread on one calendar day (UTC), one document by its
+title, or what an importer says is one. Turns and their session are written together, so that recall
+can look around a turn without searching.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from langchain_agentmem.errors import ConflictError
 from langchain_agentmem.items import (
     Cause,
     MemoryItem,
@@ -38,6 +37,7 @@ from langchain_agentmem.rendering import without_rendered
 from langchain_agentmem.retrieval.context import Session
 from langchain_agentmem.retrieval.text import index_text, terms
 from langchain_agentmem.steps import journal
+from langchain_agentmem.steps.contention import insist
 from langchain_agentmem.steps.effects import Get, List, Put, Ref, Steps, Write
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ _KEYS: Final = uuid.UUID("5b1d2c0e-9a55-5a0e-8f0e-3f1b6c0d7a11")
 _PARTICIPANTS: Final = "participants"
 _OWN: Final = "_turn"
 _COLUMNS: Final = ("turns", "speakers", "lengths")
-_MAX_ATTEMPTS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,24 +168,22 @@ def store_turns(log: Log, turns: Sequence[Turn]) -> Steps[list[MemoryOperation]]
         ConflictError: Other writers were quicker a hundred times in a row.
     """
     named = {_name(*log.turns, turn.thread, turn.message_id): turn for turn in turns}
-    for attempt in range(_MAX_ATTEMPTS):
-        known = yield from journal.read([(log.turns, key) for key in named])
-        operations = [
-            _operation(log, key, turn, stored)
-            for (key, turn), stored in zip(named.items(), known, strict=True)
-        ]
-        new = {op.key: named[op.key] for op in operations if op.event == "ADD"}
-        records = yield from _changed_records(log, new)
-        puts = [Put(log.sessions, key, record.to_value()) for key, record in records.items()]
-        expect: dict[Ref, int | None] = {
-            (log.sessions, key): record.version - 1 or None for key, record in records.items()
-        }
-        try:
-            return (yield from journal.apply(operations, also=puts, expect=expect))
-        except ConflictError:
-            if attempt == _MAX_ATTEMPTS - 1:
-                raise
-    return []
+    return (yield from insist(lambda: _store(log, named)))
+
+
+def _store(log: Log, named: Mapping[str, Turn]) -> Steps[list[MemoryOperation]]:
+    known = yield from journal.read([(log.turns, key) for key in named])
+    operations = [
+        _operation(log, key, turn, stored)
+        for (key, turn), stored in zip(named.items(), known, strict=True)
+    ]
+    new = {op.key: named[op.key] for op in operations if op.event == "ADD"}
+    records = yield from _changed_records(log, new)
+    puts = [Put(log.sessions, key, record.to_value()) for key, record in records.items()]
+    expect: dict[Ref, int | None] = {
+        (log.sessions, key): record.version - 1 or None for key, record in records.items()
+    }
+    return (yield from journal.apply(operations, also=puts, expect=expect))
 
 
 def _operation(log: Log, key: str, turn: Turn, stored: StoredMemory | None) -> MemoryOperation:
@@ -321,25 +318,20 @@ def drop_from_sessions(log: Log, erased: Iterable[str]) -> Steps[None]:
         ConflictError: Other writers were quicker a hundred times in a row.
     """
     gone = set(erased)
-    for attempt in range(_MAX_ATTEMPTS):
-        stored = {each.key: each for each in (yield from List(log.sessions))}
-        left = {key: _shortened(each, gone) for key, each in stored.items() if key != _PARTICIPANTS}
-        if _PARTICIPANTS in stored:
-            left[_PARTICIPANTS] = _only_speakers_of(left.values(), stored[_PARTICIPANTS])
-        changed = {key: item for key, item in left.items() if item != stored[key].item}
-        puts = [
-            Put(log.sessions, key, item.to_value() if item else None)
-            for key, item in changed.items()
-        ]
-        try:
-            yield from Write(
-                puts, {(log.sessions, key): stored[key].item.version for key in changed}
-            )
-        except ConflictError:
-            if attempt == _MAX_ATTEMPTS - 1:
-                raise
-        else:
-            return
+    yield from insist(lambda: _drop(log, gone))
+
+
+def _drop(log: Log, gone: set[str]) -> Steps[None]:
+    stored = {each.key: each for each in (yield from List(log.sessions))}
+    left = {key: _shortened(each, gone) for key, each in stored.items() if key != _PARTICIPANTS}
+    if _PARTICIPANTS in stored:
+        left[_PARTICIPANTS] = _only_speakers_of(left.values(), stored[_PARTICIPANTS])
+    changed = {key: item for key, item in left.items() if item != stored[key].item}
+    puts = [
+        Put(log.sessions, key, item.to_value() if item else None) for key, item in changed.items()
+    ]
+    expect = {(log.sessions, key): stored[key].item.version for key in changed}
+    yield from Write(puts, expect)
 
 
 def _shortened(stored: StoredMemory, gone: set[str]) -> MemoryItem | None:
