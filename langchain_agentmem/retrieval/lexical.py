@@ -192,42 +192,42 @@ class LexicalIndex:
         Returns:
             One score per document number; 0 without a common term and where not eligible.
         """
-        mask, start, stop = self._eligible(eligible)
-        lengths = np.frombuffer(self._lengths, dtype=np.float32)
-        allowed = mask[start:stop]
+        allowed, start, stop = self._eligible(eligible)
+        lengths = np.frombuffer(self._lengths, dtype=np.float32)[start:stop]
         count = int(np.count_nonzero(allowed))
         parts = [self._matches(term, start, stop) for term in dict.fromkeys(query_terms)]
         sizes = [part.size for part in parts]
+        found = np.zeros(len(self), dtype=np.float32)
         if not count or not sum(sizes):
-            return np.zeros(len(self), dtype=np.float32)
-        counted = lengths[start:stop] if count == stop - start else lengths[start:stop][allowed]
+            return found
+        counted = lengths if count == stop - start else lengths[allowed]
         average = float(counted.sum(dtype=np.float64)) / count
         codes, owners = np.concatenate(parts), np.repeat(np.arange(len(parts)), sizes)
-        documents = (codes >> _TF_BITS).view(np.int64)
+        documents = (codes >> _TF_BITS).view(np.int64) - start
         if count < stop - start:
-            kept = mask[documents]
+            kept = allowed[documents]
             codes, owners, documents = codes[kept], owners[kept], documents[kept]
         weights = idf(count, np.bincount(owners, minlength=len(parts)))
         tf = (codes & _TF_MASK).astype(np.float64)
         gain = bm25(tf, lengths[documents], average_length=average, k1=k1, b=b)
         gain *= weights[owners]
-        return np.bincount(documents, gain, minlength=len(self)).astype(np.float32)
+        found[start:stop] = np.bincount(documents, gain, minlength=stop - start)
+        return found
 
     def _eligible(
         self, eligible: slice | NDArray[np.bool_] | None
     ) -> tuple[NDArray[np.bool_], int, int]:
-        """Return the mask of living documents that count, and the range they lie in."""
+        """Return a range of documents, and which of them live and count."""
+        if isinstance(eligible, slice) and eligible.indices(len(self))[2] == 1:
+            start, stop, _ = eligible.indices(len(self))
+            stop = max(start, stop)
+            return np.frombuffer(bytes(self._alive[start:stop]), dtype=np.bool_), start, stop
         alive = np.frombuffer(bytes(self._alive), dtype=np.bool_)
         if eligible is None:
             return alive, 0, len(self)
-        if isinstance(eligible, slice):
-            start, stop, step = eligible.indices(len(self))
-            if step == 1:
-                return alive, start, max(start, stop)
-            chosen = np.zeros(len(self), dtype=np.bool_)
-            chosen[eligible] = True
-            return alive & chosen, 0, len(self)
-        return alive & eligible, 0, len(self)
+        chosen = np.zeros(len(self), dtype=np.bool_)
+        chosen[eligible] = True
+        return alive & chosen, 0, len(self)
 
     def _matches(self, term: str, start: int, stop: int) -> NDArray[np.uint64]:
         """Return a term's postings in a range of documents."""
