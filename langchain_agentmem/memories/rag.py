@@ -109,7 +109,7 @@ class RAGMemory(Memory):
         for level in (yield from self.levels()):
             log = Log((*level, self.architecture))
             asked = without_names(query, (yield from turns.participants(log)))
-            depth = params.pool if query else limit
+            depth = max(params.pool, limit) if query else limit
             matches = yield from recall.search_each(
                 [(log.turns, asked), (level, query)], depth, moment
             )

@@ -70,12 +70,14 @@ def date_mentions(text: str) -> list[DateMention]:
     taken = unicodedata.normalize("NFKC", text)
     found: dict[DateMention, int] = {}
     for pattern in _PATTERNS:
+        rest, parts = 0, []
         for match in pattern.finditer(taken):
             mention = _mention(match)
             if mention is not None:
                 found.setdefault(mention, match.start())
-                blank = " " * (match.end() - match.start())
-                taken = taken[: match.start()] + blank + taken[match.end() :]
+                parts += [taken[rest : match.start()], " " * len(match.group())]
+                rest = match.end()
+        taken = "".join([*parts, taken[rest:]])
     return sorted(found, key=lambda mention: found[mention])
 
 

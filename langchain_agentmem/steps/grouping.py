@@ -8,6 +8,7 @@ from datetime import UTC, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 from langchain_agentmem.errors import ConfigurationError
+from langchain_agentmem.parameters import must_be
 
 if TYPE_CHECKING:
     from langchain_agentmem.steps.tree import Leaf
@@ -64,8 +65,10 @@ def by_calendar(*, pause: timedelta = timedelta(hours=1), timezone: tzinfo = UTC
         timezone: Where a day begins at midnight.
 
     Raises:
-        ConfigurationError: The pause is not positive.
+        ConfigurationError: The pause is no positive time, or the timezone none.
     """
+    must_be("pause", pause, timedelta, "a timedelta, such as timedelta(hours=1)")
+    must_be("timezone", timezone, tzinfo, "a tzinfo, such as zoneinfo.ZoneInfo('Europe/Berlin')")
     if pause <= timedelta():
         msg = f"pause={pause} must be positive, e.g. timedelta(hours=1)."
         raise ConfigurationError(msg)

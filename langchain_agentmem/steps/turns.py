@@ -198,12 +198,17 @@ def _operation(log: Log, key: str, turn: Turn, stored: StoredMemory | None) -> M
     )
     if stored is None:
         return replace(op, event="ADD", after=_item(log, turn), reason=None)
-    if stored.content == turn.content or stored.item.status != "active":
+    title = stored.metadata.get("title", "")
+    same = (stored.content, title) == (turn.content, turn.title)
+    if same or stored.item.status != "active":
         return op
+    kept = {name: value for name, value in stored.metadata.items() if name != "title"}
     edited = replace(
         stored.item,
         content=turn.content,
         search_text=turn.search_text,
+        metadata={"title": turn.title, **kept} if turn.title else kept,
+        attributed_to=turn.speaker,
         version=stored.item.version + 1,
     )
     return replace(op, event="UPDATE", after=edited, reason=None)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, cast, get_args
 
 from langgraph.store.base import (
     GetOp,
@@ -19,7 +19,10 @@ from langgraph.store.base import (
 
 from langchain_agentmem.errors import ConfigurationError
 from langchain_agentmem.stores._namespaces import check_labels, is_unicode
-from langchain_agentmem.stores._values import check_json
+from langchain_agentmem.stores._values import check_json, read
+
+if TYPE_CHECKING:
+    from langchain_agentmem.stores._rows import ItemRow
 
 SearchMode = Literal["dense", "lexical", "hybrid"]
 DistanceType = Literal["cosine", "inner_product", "l2"]
@@ -85,9 +88,12 @@ class ScoredItem(SearchItem):
             as far as they were computed.
     """
 
-    __slots__ = ("parts",)
+    __slots__ = ("_row", "_value", "parts")
 
-    def __init__(  # a search makes ten; the base classes take twice as long
+    _row: "ItemRow | None"
+    _value: dict[str, Any] | None
+
+    def __init__(
         self,
         *,
         namespace: tuple[str, ...],
@@ -98,13 +104,45 @@ class ScoredItem(SearchItem):
         score: float | None = None,
         parts: Mapping[str, float] | None = None,
     ) -> None:
-        self.namespace = namespace
-        self.key = key
-        self.value = value
-        self.created_at = created_at
-        self.updated_at = updated_at
-        self.score = score
+        self._row = None
+        super().__init__(namespace, key, value, created_at, updated_at, score)
         self.parts = {} if parts is None else parts
+
+    @classmethod
+    def of_row(
+        cls, row: "ItemRow", score: float | None = None, parts: Mapping[str, float] | None = None
+    ) -> Self:
+        """Return a row of the file as a result, whose value is decoded when it is asked for."""
+        item = cls.__new__(cls)
+        item._row = row  # noqa: SLF001 - of its own class
+        item._value = None  # noqa: SLF001 - of its own class
+        item.key = row.key
+        item.namespace = row.namespace
+        item.created_at = row.created_at
+        item.updated_at = row.updated_at
+        item.score = score
+        item.parts = {} if parts is None else parts
+        return item
+
+    @property
+    def derived(self) -> dict[str, Any] | None:
+        """What readers have made of the value, by their own names; None where nothing is kept.
+
+        All results that show the same write of an item share it; what lies in it must not change.
+        """
+        return None if self._row is None else self._row.derived
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The value, this result's own."""
+        if self._value is None and self._row is not None:
+            self._value = read(self._row.text)
+        return cast("dict[str, Any]", self._value)
+
+    @value.setter
+    def value(self, value: dict[str, Any]) -> None:
+        """Set this result's own value."""
+        self._value = value
 
 
 def check_op(op: object) -> StoreOp:

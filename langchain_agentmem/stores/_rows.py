@@ -1,14 +1,13 @@
 """Items as they lie in the file, and those that were read lately."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from langchain_agentmem.stores._namespaces import decode
-from langchain_agentmem.stores._ops import ScoredItem
 from langchain_agentmem.stores._schema import MISREAD
-from langchain_agentmem.stores._values import from_micros, leave_out, load, read
+from langchain_agentmem.stores._values import from_micros, leave_out, load
 
 FIELDS: Final = (
     "i.id, n.path, i.key, CAST(i.value AS BLOB), i.created_at, i.updated_at, i.ttl_minutes, "
@@ -127,41 +126,3 @@ class ItemRows:
     def _forget(self, item: int) -> None:
         _, row = self._rows.pop(item, (0, None))
         self._held -= row.nbytes if row else 0
-
-
-class FileItem(ScoredItem):
-    """A search result whose value is decoded when it is asked for."""
-
-    __slots__ = ("_row", "_value")
-
-    def __init__(
-        self, row: ItemRow, score: float | None = None, parts: Mapping[str, float] | None = None
-    ) -> None:
-        self._row = row
-        self._value: dict[str, Any] | None = None
-        self.key = row.key
-        self.namespace = row.namespace
-        self.created_at = row.created_at
-        self.updated_at = row.updated_at
-        self.score = score
-        self.parts = {} if parts is None else parts
-
-    @property
-    def derived(self) -> dict[str, Any]:
-        """What readers have made of the value, by their own names.
-
-        All results that show the same write of an item share it; what lies in it must not change.
-        """
-        return self._row.derived
-
-    @property
-    def value(self) -> dict[str, Any]:
-        """The value, this result's own."""
-        if self._value is None:
-            self._value = read(self._row.text)
-        return self._value
-
-    @value.setter
-    def value(self, value: dict[str, Any]) -> None:
-        """Set this result's own value."""
-        self._value = value

@@ -24,7 +24,7 @@ from langchain_agentmem.stores._namespaces import (
     scope_condition,
 )
 from langchain_agentmem.stores._ops import ScoredItem, StoreSearchOp
-from langchain_agentmem.stores._rows import FIELDS, FileItem, ItemRow, ItemRows
+from langchain_agentmem.stores._rows import FIELDS, ItemRow, ItemRows
 from langchain_agentmem.stores._schema import contradiction
 from langchain_agentmem.stores._segments import Segment, unit_numbers
 from langchain_agentmem.stores._values import dump
@@ -134,7 +134,7 @@ def get(
         (path, named, _ALWAYS if now is None else now),
     )
     rows = (row for each in columns.fetchall() if (row := ItemRow.of(each)) is not None)
-    return {row.key: Hit(FileItem(row), row.identity, row.has_ttl) for row in rows}
+    return {row.key: Hit(ScoredItem.of_row(row), row.identity, row.has_ttl) for row in rows}
 
 
 def plain_item(hit: Hit) -> Item:
@@ -219,7 +219,7 @@ def _hits(connection: sqlite3.Connection, items: Sequence[int]) -> Iterator[Hit]
     """Return items by id, in the given order, without those that cannot be read."""
     rows = _rows(connection, items)
     return (
-        Hit(FileItem(row), row.identity, row.has_ttl)
+        Hit(ScoredItem.of_row(row), row.identity, row.has_ttl)
         for item in items
         if (row := ItemRow.of(rows[item])) is not None
     )
@@ -378,7 +378,7 @@ def _page(
         for each, value in zip(parts, values[chosen].tolist(), strict=True):
             each[name] = value
     hits = [
-        Hit(FileItem(row, total, each), row.identity, row.has_ttl)
+        Hit(ScoredItem.of_row(row, total, each), row.identity, row.has_ttl)
         for item, total, each in zip(items, scores.total[chosen].tolist(), parts, strict=True)
         if (row := rows[item]) is not None
     ]

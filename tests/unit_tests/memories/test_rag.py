@@ -386,6 +386,32 @@ def test_day_and_importer_are_no_words_of_a_document(make: Make) -> None:
     assert str(turn.item.search_text).endswith("Ann: Hello.")
 
 
+def test_edited_document_takes_its_new_title_and_speaker(make: Make) -> None:
+    """What the index says of an edited message, the memory says, too; a new title is an edit."""
+    memory = make()
+
+    def tell(text: str, title: str, name: str) -> list[MemoryOperation]:
+        told = HumanMessage(text, id="1", name=name, additional_kwargs={"title": title})
+        return list(memory.remember([told], config=ANN))
+
+    tell("It is wet.", "Warsaw", "Bob")
+    assert [op.event for op in tell("It is wet and cold.", "Zagreb", "Carol")] == ["UPDATE"]
+    (found,) = memory.recall("Zagreb", config=ANN).items
+    assert (found.metadata["title"], found.item.attributed_to) == ("Zagreb", "Carol")
+    assert [op.event for op in tell("It is wet and cold.", "Split", "Carol")] == ["UPDATE"]
+    (found,) = memory.recall("Split", config=ANN).items
+    assert found.item.search_text == "Split\nIt is wet and cold."
+    assert [op.event for op in tell("It is wet and cold.", "Split", "Carol")] == ["NOOP"]
+
+
+def test_limit_beyond_the_pool_is_met(make: Make) -> None:
+    """Whoever asks for more memories than are ranked by default gets them."""
+    memory = make(pool=3, max_tokens=10_000)
+    days = [START + timedelta(days=n) for n in range(8)]
+    memory.remember([_said(f"A dog, number {n}.", day) for n, day in enumerate(days)], config=ANN)
+    assert len(memory.recall("dog", config=ANN, limit=8).items) == 8
+
+
 def test_a_document_is_a_session_of_its_own(make: Make) -> None:
     """Documents that are imported on one day are no neighbors of each other."""
     memory = make(neighbors=1)

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from langchain_agentmem.items import StoredMemory
 from langchain_agentmem.stores import FaissSqliteStore
 from langchain_agentmem.stores import _records as records
+from langchain_agentmem.stores._ops import ScoredItem
 from langchain_agentmem.stores._rows import ItemRow, ItemRows
 from tests.unit_tests.stores.conftest import Client, Letters, Open
 
@@ -90,6 +92,19 @@ def test_results_are_items_as_before(client: Client) -> None:
     assert copy.deepcopy(hit).value == {"text": "abc"}
     assert hit.dict()["value"] == {"text": "abc"}
     assert "abc" in repr(hit)
+
+
+def test_result_in_a_checkpoint_comes_back_as_a_result(client: Client) -> None:
+    """A node may keep what it found in its state: it is the same after an interrupt."""
+    client.put(HOME, "k", {"text": "abc"})
+    found = [*client.search(HOME, query="abc"), *client.search(HOME)]
+    serde = JsonPlusSerializer(allowed_msgpack_modules=[ScoredItem])
+    restored = serde.loads_typed(serde.dumps_typed(found))
+    assert restored == found
+    assert [(type(each), each.score) for each in restored] == [
+        (ScoredItem, each.score) for each in found
+    ]
+    assert "abc" in repr(restored[0])
 
 
 def test_removed_item_is_not_kept(open_store: Open, embedder: Letters) -> None:

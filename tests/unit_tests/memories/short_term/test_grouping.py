@@ -252,4 +252,8 @@ def test_wrong_groupings_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="level"):
         Grouping(0, lambda *_: 0)
     with pytest.raises(ConfigurationError, match="pause"):
+        by_calendar(pause=3600)  # type: ignore[arg-type]  # what is refused
+    with pytest.raises(ConfigurationError, match="timezone"):
+        by_calendar(timezone="Europe/Berlin")  # type: ignore[arg-type]  # what is refused
+    with pytest.raises(ConfigurationError, match="pause"):
         by_calendar(pause=timedelta())
