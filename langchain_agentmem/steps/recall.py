@@ -47,7 +47,6 @@ from langchain_agentmem.steps.turns import Log, read_sessions, session_key
 
 _RANKED_CHARACTERS: Final = 100_000
 """Of a huge memory so much is read again for ranking; the store has scored all of its words."""
-_NEARLY_BEST: Final = 0.999
 _SESSIONS_READ: Final = 12
 """Records of so many sessions are read for context, those of the best matches."""
 
@@ -162,14 +161,18 @@ def _floor(found: Sequence[StoredMemory]) -> float:
     """Return the similarity that a store counted as nothing, from the parts of its scores.
 
     The store knows all of a namespace; what it returned are matches of words, too, which may be
-    less similar than many memories it did not return.
+    less similar than many memories it did not return, and its most similar one need not be among
+    them. Its scale is linear, so two of its points tell where it begins.
     """
-    top = max((each.parts.get("cosine", math.nan) for each in found), default=math.nan)
-    for each in found:
-        cosine, dense = each.parts.get("cosine"), each.parts.get("dense")
-        if cosine is not None and dense is not None and 0 < dense < _NEARLY_BEST:
-            return (cosine - dense * top) / (1 - dense)
-    return math.nan
+    scale = sorted(
+        (each.parts["dense"], each.parts["cosine"])
+        for each in found
+        if each.parts.get("dense", 0.0) > 0 and "cosine" in each.parts
+    )
+    if not scale or scale[0][0] == scale[-1][0]:
+        return math.nan
+    (low, cosine), (high, nearest) = scale[0], scale[-1]
+    return cosine - low * (nearest - cosine) / (high - low)
 
 
 def earlier(home: tuple[str, ...], moment: Moment) -> Steps[list[StoredMemory]]:

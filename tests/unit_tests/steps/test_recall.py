@@ -43,6 +43,14 @@ def test_similarities_of_a_pool_are_on_the_scale_of_its_scope() -> None:
     assert dense == pytest.approx(scope[chosen].tolist())
 
 
+def test_scale_of_a_scope_is_known_without_its_most_similar_memory() -> None:
+    """Many matches of words may leave the nearest vector out of the pool."""
+    cosine = np.linspace(0.9, 0.1, 300)
+    scope = normalize_dense(cosine)
+    found = [_turn(str(n), None, cosine=cosine[n], dense=scope[n]) for n in (20, 21, 90, 250)]
+    assert recall._floor([*found, _turn("words", None, lexical=1.0)]) == pytest.approx(cosine[199])
+
+
 @pytest.mark.parametrize("parts", [{}, {"lexical": 1.0}, {"cosine": 0.5, "dense": 1.0}])
 def test_scale_is_unknown_where_no_score_tells_it(parts: dict[str, float]) -> None:
     """Then a pool is normalized over itself."""
