@@ -85,7 +85,10 @@ def test_a_ttl_configuration_without_effect_is_refused(ttl: Any, words: str) -> 
 def test_every_ttl_configuration_of_langgraph_is_taken() -> None:
     """None stands for no expiry."""
     ttl: TTLConfig = {"default_ttl": None, "sweep_interval_minutes": 5, "refresh_on_read": False}
-    open_store("sqlite:///:memory:", index=None, ttl=ttl).close()
+    with open_store("sqlite:///:memory:", index=None, ttl=ttl) as store:
+        store.put(("a",), "k", {"n": 1})
+        assert store.get(("a",), "k") is not None
+        assert store.ttl_config == ttl
 
 
 def test_an_index_of_another_type_is_refused() -> None:
